@@ -1,0 +1,186 @@
+package upgrade
+
+import "time"
+
+// FactsAPIVersion is the version of the facts format; fields are only added within it.
+const FactsAPIVersion = "facts.refit.dev/v1"
+
+// Facts is what a host says of itself: what runs, not what was wished, and not
+// merely what is on disk. `refit-agent facts` prints it. A probe that failed leaves
+// its field empty and says so in Problems; nothing is ever filled in by default.
+type Facts struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"` // Facts
+
+	Host      HostFacts       `json:"host"`
+	OS        OSFacts         `json:"os"`
+	Kubelet   *ComponentFacts `json:"kubelet,omitempty"`
+	Kubeadm   *ComponentFacts `json:"kubeadm,omitempty"`
+	Runtime   *RuntimeFacts   `json:"containerRuntime,omitempty"`
+	Control   *ControlFacts   `json:"controlPlane,omitempty"`
+	KubeProxy string          `json:"kubeProxy,omitempty"`
+	Node      *NodeFacts      `json:"node,omitempty"`
+	Packages  PackageFacts    `json:"packages"`
+	Reboot    RebootFacts     `json:"reboot"`
+	Mounts    []MountFacts    `json:"mounts,omitempty"`
+	Certs     []CertFacts     `json:"certificates,omitempty"`
+	Conflicts []ConflictFacts `json:"conflictingManagers,omitempty"`
+	Hold      *HoldFacts      `json:"hold,omitempty"`
+	Problems  []Problem       `json:"problems,omitempty"`
+}
+
+// Problem is a probe that failed: the field it would have filled, and why.
+type Problem struct {
+	Field   string `json:"field"`
+	Message string `json:"message"`
+}
+
+// HostFacts identifies the machine.
+type HostFacts struct {
+	Hostname   string `json:"hostname,omitempty"`
+	MachineID  string `json:"machineID,omitempty"`
+	BootID     string `json:"bootID,omitempty"`
+	SystemUUID string `json:"systemUUID,omitempty"`
+}
+
+// OSFacts is os-release and the kernel.
+type OSFacts struct {
+	ID           string   `json:"id,omitempty"`
+	IDLike       []string `json:"idLike,omitempty"`
+	VersionID    string   `json:"versionID,omitempty"`
+	PrettyName   string   `json:"prettyName,omitempty"`
+	Family       string   `json:"family,omitempty"` // apt | dnf | zypper | "" (unsupported)
+	Kernel       string   `json:"kernel,omitempty"`
+	Architecture string   `json:"architecture,omitempty"` // Go's spelling
+}
+
+// ComponentFacts is a program that runs as a unit, or a tool on disk.
+type ComponentFacts struct {
+	Running   string     `json:"running,omitempty"`   // version of the running process; "" when it does not run
+	Installed string     `json:"installed,omitempty"` // version of the program on disk
+	Unit      string     `json:"unit,omitempty"`
+	Active    bool       `json:"active,omitempty"`
+	MainPID   uint32     `json:"mainPID,omitempty"`
+	StartTime *time.Time `json:"startTime,omitempty"`
+	// Flags are the command-line flags of the running process, without secrets.
+	Flags []string `json:"flags,omitempty"`
+	// FlagSources are files that set flags: path to content lines that hold flags.
+	FlagSources map[string]string `json:"flagSources,omitempty"`
+	// Configuration is the effective configuration of the kubelet as it answers, or its file when it does not.
+	Configuration map[string]any `json:"configuration,omitempty"`
+}
+
+// RestartPending says that the program on disk is not the one that runs.
+func (c *ComponentFacts) RestartPending() bool {
+	return c != nil && c.Running != "" && c.Installed != "" && c.Running != c.Installed
+}
+
+// RuntimeFacts is the container runtime that answers on its socket.
+type RuntimeFacts struct {
+	Name      string `json:"name,omitempty"`    // containerd | cri-o
+	Running   string `json:"running,omitempty"` // as the daemon answers
+	Installed string `json:"installed,omitempty"`
+	Unit      string `json:"unit,omitempty"`
+	Endpoint  string `json:"endpoint,omitempty"`
+	Ready     bool   `json:"ready,omitempty"`
+	// CgroupDriver is systemd or cgroupfs, as effective.
+	CgroupDriver string `json:"cgroupDriver,omitempty"`
+	SandboxImage string `json:"sandboxImage,omitempty"`
+	Sandboxes    int    `json:"sandboxes,omitempty"`
+}
+
+// ControlFacts is this host's own control plane.
+type ControlFacts struct {
+	APIServer         string `json:"apiServer,omitempty"` // /version of this host's own endpoint
+	ControllerManager string `json:"controllerManager,omitempty"`
+	Scheduler         string `json:"scheduler,omitempty"`
+	Etcd              string `json:"etcd,omitempty"`
+	// Manifests are the versions in the static pod manifests on disk.
+	Manifests map[string]string `json:"manifests,omitempty"`
+}
+
+// NodeFacts is the node identity of the host, from the kubelet's client certificate.
+type NodeFacts struct {
+	Name string `json:"name,omitempty"`
+}
+
+// PackageFacts is the state of the package database.
+type PackageFacts struct {
+	Manager string `json:"manager,omitempty"` // apt | dnf | zypper
+	// Installed are the packages that Refit looks at: those of Kubernetes, of the runtime, and those in spec.
+	Installed []InstalledPackage `json:"installed,omitempty"`
+	Holds     []string           `json:"holds,omitempty"`
+	Broken    []string           `json:"broken,omitempty"` // half-installed or half-configured
+	Lock      *LockFacts         `json:"lock,omitempty"`   // who holds the package manager's lock now
+	Sources   []SourceFacts      `json:"sources,omitempty"`
+}
+
+// InstalledPackage is one installed package.
+type InstalledPackage struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	State   string `json:"state,omitempty"` // installed | half-configured | unpacked | …
+}
+
+// LockFacts names the holder of a lock.
+type LockFacts struct {
+	PID     int    `json:"pid"`
+	Command string `json:"command,omitempty"`
+	Path    string `json:"path"`
+}
+
+// SourceFacts is one configured package source.
+type SourceFacts struct {
+	File     string   `json:"file"`
+	Line     int      `json:"line,omitempty"`
+	URI      string   `json:"uri"`
+	Suites   []string `json:"suites,omitempty"`
+	SignedBy string   `json:"signedBy,omitempty"`
+	// Provides are the managed package names that this source offers, from the index already on the host.
+	Provides []string `json:"provides,omitempty"`
+}
+
+// RebootFacts says whether the host wants a reboot.
+type RebootFacts struct {
+	Required bool     `json:"required,omitempty"`
+	Packages []string `json:"packages,omitempty"`
+}
+
+// MountFacts is free space.
+type MountFacts struct {
+	Path      string `json:"path"`
+	FreeBytes uint64 `json:"freeBytes"`
+	SizeBytes uint64 `json:"sizeBytes"`
+}
+
+// CertFacts is the expiry of one certificate.
+type CertFacts struct {
+	Path     string    `json:"path"`
+	Subject  string    `json:"subject,omitempty"`
+	NotAfter time.Time `json:"notAfter"`
+}
+
+// ConflictFacts is another updater or reboot manager on the host.
+type ConflictFacts struct {
+	Name   string `json:"name"`
+	Detail string `json:"detail,omitempty"`
+}
+
+// HoldFacts is the host owner's veto.
+type HoldFacts struct {
+	Path    string `json:"path"`
+	Message string `json:"message,omitempty"`
+}
+
+// Candidate is one package version that a source offers, read from its signed index.
+type Candidate struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Source  string `json:"source"` // URI
+	Path    string `json:"path"`   // file name within the source
+	SHA256  string `json:"sha256"`
+	Size    int64  `json:"size"`
+	// InstalledSize in bytes, 0 when the index does not say.
+	InstalledSize int64    `json:"installedSize,omitempty"`
+	Depends       []string `json:"depends,omitempty"`
+}

@@ -1,0 +1,134 @@
+package upgrade
+
+import (
+	"encoding/json"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+)
+
+// StepKind says what a step does: verb and noun.
+type StepKind string
+
+// The step kinds, in the order in which a plan usually has them.
+const (
+	StepPreflight       StepKind = "Preflight"
+	StepStage           StepKind = "Stage" // done before the grant; a plan that is run has none
+	StepSnapshotEtcd    StepKind = "SnapshotEtcd"
+	StepUnholdPackages  StepKind = "UnholdPackages"
+	StepSwitchSource    StepKind = "SwitchSource"
+	StepInstallPackages StepKind = "InstallPackages"
+	StepHoldPackages    StepKind = "HoldPackages"
+	StepWriteConfig     StepKind = "WriteConfig"
+	StepKubeadmUpgrade  StepKind = "KubeadmUpgrade"
+	StepReloadUnits     StepKind = "ReloadUnits"
+	StepStopSandboxes   StepKind = "StopSandboxes"
+	StepRestartUnit     StepKind = "RestartUnit"
+	StepRunHook         StepKind = "RunHook"
+	StepReboot          StepKind = "Reboot"
+	StepVerify          StepKind = "Verify"
+)
+
+// Step is one unit of work, as data: serialisable, printable, comparable. Only the
+// parameters of its kind are set. Every step is safe to repeat.
+type Step struct {
+	Kind StepKind `json:"kind"`
+
+	Unit     string          `json:"unit,omitempty"`     // RestartUnit
+	Packages []PackageChange `json:"packages,omitempty"` // InstallPackages; names only for Hold and Unhold
+	Source   *SourceChange   `json:"source,omitempty"`   // SwitchSource
+	File     *FileChange     `json:"file,omitempty"`     // WriteConfig
+	Kubeadm  *KubeadmUpgrade `json:"kubeadm,omitempty"`  // KubeadmUpgrade
+	Images   []string        `json:"images,omitempty"`   // Stage
+	Hook     string          `json:"hook,omitempty"`     // RunHook
+	Reason   string          `json:"reason,omitempty"`   // Reboot
+	Expect   *Expectation    `json:"expect,omitempty"`   // Preflight, Verify
+
+	// Note says why a step has no inverse, for steps that cannot be undone.
+	Irreversible string `json:"irreversible,omitempty"`
+}
+
+// PackageChange moves one package from one exact version to another.
+type PackageChange struct {
+	Name string `json:"name"`
+	From string `json:"from,omitempty"` // "" = not installed
+	To   string `json:"to,omitempty"`   // "" = absent
+	// Path in the stage directory, relative, and digest of the file to install; checked again right before use.
+	File   string `json:"file,omitempty"`
+	SHA256 string `json:"sha256,omitempty"`
+	Size   int64  `json:"size,omitempty"`
+	// URI the file was found at.
+	URI string `json:"uri,omitempty"`
+	// Held says that the package was on hold before, and is to be on hold after.
+	Held bool `json:"held,omitempty"`
+}
+
+// SourceChange points a source file to another repository.
+type SourceChange struct {
+	Name string `json:"name"`
+	File string `json:"file"`
+	From string `json:"from"` // URI before
+	To   string `json:"to"`   // URI after
+	// Suites and SignedBy for a source that is not on the host yet.
+	Suites   []string `json:"suites,omitempty"`
+	SignedBy string   `json:"signedBy,omitempty"`
+}
+
+// FileChange writes one managed file.
+type FileChange struct {
+	Path    string `json:"path"`
+	Content string `json:"content"`
+	Mode    uint32 `json:"mode"`
+	Remove  bool   `json:"remove,omitempty"`
+}
+
+// KubeadmUpgrade runs kubeadm of the target version.
+type KubeadmUpgrade struct {
+	Role    v1alpha1.KubeadmRole `json:"role"` // First: upgrade apply; Other: upgrade node (also for workers)
+	Version string               `json:"version"`
+	// ControlPlane says whether this host has control-plane static pods.
+	ControlPlane bool `json:"controlPlane,omitempty"`
+	// IgnorePreflightErrors are ids from the spec, one by one.
+	IgnorePreflightErrors []string `json:"ignorePreflightErrors,omitempty"`
+	// Images that kubeadm will need, staged before.
+	Images []string `json:"images,omitempty"`
+}
+
+// Expectation is what must be observed. Empty fields are not looked at.
+type Expectation struct {
+	Kubelet      string          `json:"kubelet,omitempty"`
+	ControlPlane string          `json:"controlPlane,omitempty"`
+	RuntimeName  string          `json:"runtimeName,omitempty"`
+	Runtime      string          `json:"runtime,omitempty"`
+	Packages     []PackageChange `json:"packages,omitempty"`
+	BootIDNot    string          `json:"bootIDNot,omitempty"`
+	BootID       string          `json:"bootID,omitempty"` // Preflight: the plan was made in this boot
+	StartSandbox bool            `json:"startSandbox,omitempty"`
+}
+
+// Finding is one result of preflight; severity Error blocks the plan.
+type Finding = v1alpha1.Finding
+
+// Plan is what will be done on one host under one grant.
+type Plan struct {
+	AssignmentID string                 `json:"assignmentID"`
+	Type         v1alpha1.OperationType `json:"type"`
+	Disruption   v1alpha1.Disruption    `json:"disruption"`
+	// Stage is disruption-free preparation, done before the grant.
+	Stage *Step `json:"stage,omitempty"`
+	// Steps are done under the grant.
+	Steps    []Step    `json:"steps"`
+	Findings []Finding `json:"findings,omitempty"`
+	// Hash covers disruption, stage and steps.
+	Hash string `json:"hash"`
+}
+
+// Operation is what the agent hands to the executor: an accepted plan with its grant.
+// The executor runs it at most once; a known id is answered with its recorded outcome.
+type Operation struct {
+	ID      string `json:"id"` // the grant id
+	Machine string `json:"machine"`
+	Plan    Plan   `json:"plan"`
+}
+
+// MarshalStable is the canonical JSON of a value: the input of hashes.
+func MarshalStable(v any) ([]byte, error) { return json.Marshal(v) }
