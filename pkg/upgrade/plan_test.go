@@ -314,7 +314,7 @@ func TestWhatCannotBeMadeRightIsRefusedWithAReason(t *testing.T) {
 		"a control plane where none is":                  {controlPlane(), workerFacts("v1.36.3", "1.7.28"), controlPlaneTo("v1.37.2"), ReasonRoleMismatch, true, "static pod"},
 		"another runtime":                                {worker(), workerFacts("v1.36.3", "1.7.28"), runtimeTo(v1alpha1.RuntimeCRIO, "1.36.0"), ReasonRuntimeMismatch, true, "containerd"},
 		"a runtime minor back":                           {worker(), workerFacts("v1.36.3", "2.4.2"), runtimeTo(v1alpha1.RuntimeContainerd, "1.7.28"), ReasonDowngradeRefused, true, "2.4.2"},
-		"a runtime of unknown version (B06)":             {worker(), deadRuntime, runtimeTo(v1alpha1.RuntimeContainerd, "1.7.28"), ReasonVersionUnknown, true, "Unknown"},
+		"a runtime of unknown version (B06)":             {worker(), deadRuntime, runtimeTo(v1alpha1.RuntimeContainerd, "1.7.28"), ReasonVersionUnknown, false, "Unknown"},
 		"a runtime the kubelet no longer takes":          {worker(), workerFacts("v1.25.9", "1.5.18"), kubeletTo("v1.26.4", "v1.26.4"), ReasonRuntimeTooOld, true, "1.6.0"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -392,4 +392,11 @@ func TestAHostWithoutAClusterIsPlannedWithAWarning(t *testing.T) {
 	a.Skew = nil
 	p := plan(t, PlanInput{Spec: worker(), Assignment: a, Facts: workerFacts("v1.36.3", "1.7.28"), Candidates: candidatesOf([]string{"v1.36.4"}, nil), Standalone: true})
 	assert.Equal(t, []string{ReasonSkewUnknown}, reasons(p.Findings))
+}
+
+func TestADeadKubeletOfTheRightVersionIsRestarted(t *testing.T) {
+	f := workerFacts("v1.36.4", "1.7.28")
+	f.Kubelet.Running, f.Kubelet.Active = "", false
+	p := plan(t, PlanInput{Machine: "w1", Spec: worker(), Assignment: kubeletTo("v1.36.4", "v1.36.4"), Facts: f})
+	assert.Equal(t, []string{"Preflight", "ReloadUnits", "RestartUnit kubelet.service", "Verify"}, outline(p))
 }
