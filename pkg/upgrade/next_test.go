@@ -194,3 +194,31 @@ func TestGoingBackIsOnlyForWhatWasRunBefore(t *testing.T) {
 	_, _, _, blocked = NextTarget(Fleet{Hosts: []HostState{cp}}, cp, cp.Wish)
 	requireBlocked(t, blocked, ReasonDowngradeRefused)
 }
+
+// Within a minor the policy would allow it, but an API server that is on its way goes first.
+func TestAKubeletPatchWaitsForAnAPIServerThatIsOnItsWay(t *testing.T) {
+	wish := wishBoth("v1.37.2")
+	cp1, cp2 := at("cp1", "v1.37.1", "v1.37.1", wish), at("cp2", "v1.37.1", "v1.37.1", wish)
+	w := at("w1", "v1.37.1", "", wishKubelet("v1.37.2"))
+	target, _, _, blocked := NextTarget(Fleet{Hosts: []HostState{cp1, cp2, w}}, cp1, wish)
+	require.Nil(t, blocked)
+	assert.Equal(t, v1alpha1.Versions{ControlPlane: "v1.37.2"}, target.Versions, "the first of two leaves its kubelet")
+	_, _, _, blocked = NextTarget(Fleet{Hosts: []HostState{cp1, cp2, w}}, w, w.Wish)
+	requireBlocked(t, blocked, ReasonWaitingForControlPlane)
+
+	still := at("cp1", "v1.37.1", "v1.37.1", v1alpha1.Versions{})
+	target, _, _, blocked = NextTarget(Fleet{Hosts: []HostState{still, w}}, w, w.Wish)
+	require.Nil(t, blocked, "one that stays does not hold up a patch")
+	assert.Equal(t, w.Wish, target.Versions)
+}
+
+// The kubelet of cp1 cannot move while cp2 is paused; nothing else needs to wait with it.
+func TestAPausedControlPlaneHoldsOnlyTheKubelets(t *testing.T) {
+	wish := wishBoth("v1.37.2")
+	wish.ContainerRuntime = containerdAt("2.4.2")
+	cp1, cp2 := at("cp1", "v1.36.3", "v1.36.3", wish), at("cp2", "v1.36.3", "v1.36.3", wish)
+	cp2.Sidelined = true
+	target, _, _, blocked := NextTarget(Fleet{Hosts: []HostState{cp1, cp2}}, cp1, wish)
+	require.Nil(t, blocked)
+	assert.Equal(t, v1alpha1.Versions{ControlPlane: "v1.37.2", ContainerRuntime: wish.ContainerRuntime}, target.Versions)
+}

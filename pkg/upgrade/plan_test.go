@@ -287,6 +287,8 @@ func TestWhatCannotBeMadeRightIsRefusedWithAReason(t *testing.T) {
 	runtimeTo := func(name v1alpha1.RuntimeName, version string) v1alpha1.Assignment {
 		return v1alpha1.Assignment{ID: "1-a", Target: v1alpha1.Target{Versions: v1alpha1.Versions{ContainerRuntime: &v1alpha1.ContainerRuntime{Name: name, Version: v1alpha1.ReleaseVersion(version)}}}}
 	}
+	ancient := kubeletTo("v1.24.9", "v1.26.4")
+	ancient.Skew.MaxAPIServer = "v1.27.6"
 	noRole := controlPlaneTo("v1.37.2")
 	noRole.KubeadmRole = ""
 	for name, tc := range map[string]struct {
@@ -305,6 +307,7 @@ func TestWhatCannotBeMadeRightIsRefusedWithAReason(t *testing.T) {
 		"another node's certificate":                     {worker(), otherNode, kubeletTo("v1.37.2", "v1.37.2"), ReasonNodeIdentityMismatch, true, "w2"},
 		"a kubelet newer than the API server (B26)":      {worker(), workerFacts("v1.29.7", "1.7.28"), kubeletTo("v1.30.4", "v1.29.7"), ReasonSkewViolated, true, "v1.29.7"},
 		"a kubelet too old for the newest API server":    {worker(), workerFacts("v1.33.1", "1.7.28"), ranged, ReasonSkewViolated, true, "4 minors"},
+		"a kubelet before v1.25 may lag by two (B25)":    {worker(), workerFacts("v1.24.1", "1.7.28"), ancient, ReasonSkewViolated, true, "3 minors"},
 		"an assignment that says nothing of API servers": {worker(), workerFacts("v1.36.3", "1.7.28"), noSkew, ReasonSkewUnknown, false, "API servers"},
 		"a kubelet minor back":                           {worker(), workerFacts("v1.37.2", "1.7.28"), kubeletTo("v1.36.3", "v1.37.2"), ReasonDowngradeRefused, true, "v1.37.2"},
 		"a kubelet that is ahead in its minor (B76)":     {worker(), ahead, kubeletTo("v1.30.4", "v1.30.4"), ReasonDowngradeRefused, true, "1.30.5"},

@@ -111,6 +111,15 @@ func TestNoRepositoryIsGuessed(t *testing.T) {
 	assert.Equal(t, "https://a.example/v1.30/deb/", changes[0].To)
 }
 
+func TestASourceOfTheTargetsMinorThatIsThereIsEnough(t *testing.T) {
+	f := withSource("https://a.example/v1.29/deb/", "kubelet")
+	f.Packages.Sources = append(f.Packages.Sources, SourceFacts{File: "/etc/apt/sources.list.d/next.list", URI: "https://a.example/v1.30/deb/", Provides: []string{"kubelet"}})
+	request, changes, err := Sources(f, kubeletTarget("v1.30.4"), worker())
+	require.NoError(t, err)
+	assert.Empty(t, changes)
+	assert.Contains(t, uris(request), "https://a.example/v1.30/deb/")
+}
+
 func TestAPatchNeedsNoRepositoryToBeKnown(t *testing.T) {
 	request, changes, err := Sources(withSource("https://pkgs.k8s.io/core:/stable:/v1.29/deb/"), kubeletTarget("v1.29.9"), worker())
 	require.NoError(t, err)
