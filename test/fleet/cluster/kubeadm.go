@@ -73,7 +73,7 @@ kind: InitConfiguration
 localAPIEndpoint:
   advertiseAddress: {{.Address}}
   bindPort: 6443
-` + nodeText + `{{- if .SkipCoreDNS}}skipPhases:
+` + nodeText + `{{if .SkipCoreDNS}}skipPhases:
 - addon/coredns
 {{end}}` + timeoutsText + `---
 apiVersion: kubeadm.k8s.io/v1beta4
