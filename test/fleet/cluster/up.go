@@ -70,7 +70,7 @@ func (c *Cluster) initialise(ctx context.Context) error {
 	if err := h.WriteFile(kubeadmConfig, config, 0o600); err != nil {
 		return err
 	}
-	if _, err := h.Exec(ctx, nil, "kubeadm", "init", "--config", kubeadmConfig); err != nil {
+	if err := runKubeadm(ctx, h, "init", "--config", kubeadmConfig); err != nil {
 		return fmt.Errorf("initialising the cluster: %w", err)
 	}
 	return c.joined(h, "initialised the cluster")
@@ -179,7 +179,7 @@ func (c *Cluster) join(ctx context.Context, host state.Host, t ticket) error {
 			}
 		}
 	}
-	if _, err := h.Exec(ctx, nil, "kubeadm", "join", "--config", kubeadmConfig); err != nil {
+	if err := runKubeadm(ctx, h, "join", "--config", kubeadmConfig); err != nil {
 		return fmt.Errorf("joining %s: %w", h.Name, err)
 	}
 	return c.joined(h, "joined the cluster")
@@ -191,7 +191,9 @@ func (c *Cluster) reset(ctx context.Context, h hosts.Host) error {
 		return nil //nolint:nilerr // kubeadm never ran here
 	}
 	c.Progress(h.Name, "takes back an interrupted kubeadm run")
-	if _, err := h.Exec(ctx, nil, "kubeadm", "reset", "--force", "--cri-socket", criSocket); err != nil {
+	// The run may still be going on, without the fleet program that started it.
+	_, _ = h.Exec(ctx, nil, "systemctl", "stop", kubeadmUnit) // not loaded: it ended
+	if err := runKubeadm(ctx, h, "reset", "--force", "--cri-socket", criSocket); err != nil {
 		return fmt.Errorf("taking back an interrupted kubeadm run on %s: %w", h.Name, err)
 	}
 	cp, err := c.controlPlane()
@@ -202,6 +204,15 @@ func (c *Cluster) reset(ctx context.Context, h hosts.Host) error {
 		return fmt.Errorf("removing the half-joined node %s: %w", h.Name, err)
 	}
 	return nil
+}
+
+// kubeadmUnit is the unit kubeadm runs as: found again, and stopped, by a later fleet program.
+const kubeadmUnit = "fleet-kubeadm.service"
+
+func runKubeadm(ctx context.Context, h hosts.Host, args ...string) error {
+	argv := append([]string{"systemd-run", "--quiet", "--collect", "--pipe", "--wait", "--unit=" + kubeadmUnit, "kubeadm"}, args...)
+	_, err := h.Exec(ctx, nil, argv...)
+	return err
 }
 
 // joined records that kubeadm succeeded; a crash before it means that the host is reset and joined again.

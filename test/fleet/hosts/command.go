@@ -5,8 +5,30 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 )
+
+// programs are what this package runs, with the Debian packages that have them.
+var programs = map[string]string{
+	"ip": "iproute2", "nsenter": "util-linux", "sysctl": "procps", "systemd-nspawn": "systemd-container", "journalctl": "systemd",
+}
+
+// Preflight names all that is missing on this machine to run hosts.
+func Preflight() error {
+	var missing []string
+	for name, pkg := range programs {
+		if _, err := exec.LookPath(name); err != nil {
+			missing = append(missing, pkg)
+		}
+	}
+	if len(missing) > 0 {
+		slices.Sort(missing)
+		return fmt.Errorf("this machine cannot run hosts yet; on Debian: apt-get install %s", strings.Join(missing, " "))
+	}
+	_, err := hierarchies()
+	return err
+}
 
 // run executes a program of the machine and puts what it printed into the error.
 func run(ctx context.Context, name string, args ...string) ([]byte, error) {

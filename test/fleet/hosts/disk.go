@@ -30,7 +30,7 @@ func (h Host) Mount(ctx context.Context) error {
 		opts := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", strings.Join(h.Layers, ":"),
 			filepath.Join(h.dir(), "upper"), filepath.Join(h.dir(), "work"))
 		if err := unix.Mount("overlay", h.RootDir(), "overlay", 0, opts); err != nil {
-			return fmt.Errorf("mounting the disk of host %s (%s): %w", h.Name, opts, err)
+			return fmt.Errorf("mounting the disk of host %s (%s): %w (the state directory must not itself be on an overlay)", h.Name, opts, err)
 		}
 	}
 	for i, d := range plainDirs {
@@ -105,7 +105,7 @@ func unmountBelow(dir string) error {
 	slices.Reverse(points)
 	for _, p := range points {
 		if err := unix.Unmount(p, unix.UMOUNT_NOFOLLOW); err != nil {
-			return fmt.Errorf("unmounting %s: %w", p, err)
+			return fmt.Errorf("unmounting %s: %w (if it is busy, a process of this machine has a file or its directory there)", p, err)
 		}
 	}
 	return nil

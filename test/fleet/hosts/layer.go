@@ -44,11 +44,11 @@ func (l Layer) Build(ctx context.Context) error {
 		return nil
 	}
 	work := l.Dir + ".making"
-	if err := l.discard(work); err != nil {
+	if err := l.discard(context.WithoutCancel(ctx), work); err != nil {
 		return err
 	}
 	if err := l.fill(ctx, work); err != nil {
-		return errors.Join(err, l.discard(work))
+		return errors.Join(err, l.discard(context.WithoutCancel(ctx), work))
 	}
 	if err := unmountBelow(l.mountPoint()); err != nil {
 		return err
@@ -56,7 +56,7 @@ func (l Layer) Build(ctx context.Context) error {
 	if err := os.Rename(filepath.Join(work, "upper"), l.Dir); err != nil {
 		return fmt.Errorf("keeping the layer: %w", err)
 	}
-	return l.discard(work)
+	return l.discard(context.WithoutCancel(ctx), work)
 }
 
 // The layer is mounted below the fleet's directory, where down looks for mounts.
@@ -64,7 +64,11 @@ func (l Layer) mountPoint() string { return filepath.Join(l.Site.Dir, "layer") }
 
 func (l Layer) cgroup() string { return l.Site.cgroup() + "/layer" }
 
-func (l Layer) discard(work string) error {
+// discard also ends what a Build that was killed left running on the layer.
+func (l Layer) discard(ctx context.Context, work string) error {
+	if err := errors.Join(killGroup(ctx, l.cgroup()), removeGroup(l.cgroup())); err != nil {
+		return err
+	}
 	if err := unmountBelow(l.mountPoint()); err != nil {
 		return err
 	}
@@ -108,9 +112,7 @@ func (l Layer) run(ctx context.Context, argv []string) error {
 	cmd.Env = append(os.Environ(), "SYSTEMD_NSPAWN_LOCK=0")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		// nspawn dies alone when it is killed, and leaves what it ran.
-		return errors.Join(fmt.Errorf("running %q on a layer: %w: %s", strings.Join(argv, " "), err, tail(out)),
-			killGroup(context.WithoutCancel(ctx), l.cgroup()))
+		return fmt.Errorf("running %q on a layer: %w: %s", strings.Join(argv, " "), err, tail(out))
 	}
 	return nil
 }

@@ -25,12 +25,24 @@ func TryLock(path string) (unlock func(), err error) {
 	}
 	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	switch {
-	case err == nil:
+	case err == nil && isAt(file, path):
 		return func() { _ = file.Close() }, nil // closing is what unlocks
+	case err == nil: // its last holder removed the file after we opened it: the next comer would lock another one
+		_ = file.Close()
+		return TryLock(path)
 	case errors.Is(err, unix.EWOULDBLOCK):
 		err = ErrLocked
 	}
 	return nil, errors.Join(fmt.Errorf("taking lock %s: %w", path, err), file.Close())
+}
+
+func isAt(file *os.File, path string) bool {
+	ours, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Stat(path)
+	return err == nil && os.SameFile(ours, there)
 }
 
 // Lock waits for its turn at the lock file.

@@ -128,6 +128,9 @@ func (h Host) Start(ctx context.Context, program, fleet string) error {
 	return h.awaitBoot(ctx, died)
 }
 
+// AwaitBoot waits until the systemd of a host that is on says that the boot is over.
+func (h Host) AwaitBoot(ctx context.Context) error { return h.awaitBoot(ctx, nil) }
+
 // awaitBoot waits for systemd to finish booting, or for the monitor to give up.
 func (h Host) awaitBoot(ctx context.Context, died <-chan error) error {
 	for {

@@ -39,6 +39,9 @@ func (s Site) nspawnDirs() []string {
 	return dirs
 }
 
+// Unmount takes apart the disks below Dir. The files stay.
+func (s Site) Unmount() error { return unmountBelow(s.Dir) }
+
 // Leftovers lists what of the fleet is still on this machine.
 func (s Site) Leftovers(ctx context.Context) ([]string, error) {
 	var left []string

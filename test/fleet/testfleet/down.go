@@ -20,13 +20,17 @@ func Down(ctx context.Context, name string) error {
 	if cErr := state.CheckName(name); cErr != nil {
 		return cErr
 	}
+	if !errors.Is(err, state.ErrUnknown) {
+		fmt.Fprintf(os.Stderr, "Warning: %v; looking for what is left of it\n", err)
+	}
 	for i := range hosts.MaxSites {
 		site := hosts.Site{Index: i, Dir: state.Dir(name)}
 		if owner, lErr := hosts.LinkOwner(ctx, site.Link()); lErr == nil && owner == site.Owner() {
 			return (&Fleet{record: &state.Fleet{Name: name, Index: i}}).Down(ctx)
 		}
 	}
-	return err
+	site := hosts.Site{Dir: state.Dir(name)}
+	return errors.Join(err, site.Unmount(), os.RemoveAll(site.Dir))
 }
 
 // Down takes the fleet off the machine and checks that nothing of it is left: processes, mounts, network, control groups,
@@ -48,7 +52,10 @@ func (f *Fleet) remove(ctx context.Context) error {
 	}
 	if owner, err := hosts.LinkOwner(ctx, site.Link()); err != nil || owner != "" && owner != site.Owner() {
 		// Claim refused to take the index from another fleet: then nothing of ours is there but files.
-		return errors.Join(err, f.removeFiles())
+		if err := errors.Join(err, site.Unmount()); err != nil {
+			return err
+		}
+		return f.removeFiles()
 	}
 	if err := site.Remove(ctx, names); err != nil {
 		return fmt.Errorf("taking fleet %s down: %w", f.record.Name, err)

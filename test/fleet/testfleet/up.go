@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/Masterminds/semver/v3"
@@ -48,7 +49,7 @@ func Up(ctx context.Context, o Options) (*Fleet, error) {
 			return nil, fmt.Errorf("bringing up fleet %s: %w", o.Name, err)
 		}
 	}
-	u.say.say("fleet %s is up: %d hosts, API %s", o.Name, len(record.Hosts), u.fleet.APIEndpoint())
+	u.summary(o)
 	return u.fleet, nil
 }
 
@@ -58,6 +59,9 @@ func (o Options) check() error {
 	}
 	if os.Geteuid() != 0 {
 		return errors.New("a fleet needs root: it mounts disks, makes network namespaces and boots hosts")
+	}
+	if err := hosts.Preflight(); err != nil {
+		return err
 	}
 	for _, v := range append([]string{o.Kubernetes}, o.AlsoKubernetes...) {
 		parsed, err := exactVersion("Kubernetes", v)
@@ -116,6 +120,19 @@ type bringUp struct {
 	fresh bool
 	set   *artefacts.Set
 	say   *progress
+
+	changed atomic.Bool // something had to be done
+}
+
+func (u *bringUp) summary(o Options) {
+	verb := "was up already"
+	if u.changed.Load() {
+		verb = "is up"
+	}
+	u.say.say("fleet %s %s: %d hosts, API %s", o.Name, verb, len(u.record().Hosts), u.fleet.APIEndpoint())
+	if len(u.record().Hosts) > o.ControlPlanes+o.Workers {
+		u.say.say("fleet %s has more hosts than asked for; hosts are only ever removed together, by fleet down", o.Name)
+	}
 }
 
 func (u *bringUp) record() *state.Fleet { return u.fleet.record }
@@ -207,8 +224,9 @@ func (u *bringUp) boot(ctx context.Context) error {
 
 func (u *bringUp) bootOne(ctx context.Context, m hosts.Host, peers []hosts.Host) error {
 	if m.Running() {
-		return m.RouteTo(ctx, peers)
+		return errors.Join(m.RouteTo(ctx, peers), m.AwaitBoot(ctx))
 	}
+	u.changed.Store(true)
 	if err := cluster.Prepare(ctx, m, u.record().PauseImage); err != nil {
 		return err
 	}
@@ -224,7 +242,10 @@ func (u *bringUp) bootOne(ctx context.Context, m hosts.Host, peers []hosts.Host)
 }
 
 func (u *bringUp) cluster(ctx context.Context) error {
-	c := &cluster.Cluster{Fleet: u.record(), Progress: u.say.host}
+	c := &cluster.Cluster{Fleet: u.record(), Progress: func(host, what string) {
+		u.changed.Store(true)
+		u.say.host(host, what)
+	}}
 	if err := c.Up(ctx); err != nil {
 		return err
 	}
