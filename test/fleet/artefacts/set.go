@@ -43,6 +43,9 @@ func (s *Set) ContainerdBin(version, name string) string {
 // RootFS is the base root filesystem of every host. It is shared: use it read-only, as the lower layer of an overlay.
 func (s *Set) RootFS() string { return s.cache.path(rootfsEntry(), "root") }
 
+// CacheDir is where the artefacts are, and where what is made from them may be kept.
+func (s *Set) CacheDir() string { return s.cache.dir }
+
 // AptDir is to be served over HTTP. Below it lie flat repositories (suite "/"): kubernetes/v1.37/deb/ for every minor,
 // and containerd/deb/.
 func (s *Set) AptDir() string { return s.apt }
