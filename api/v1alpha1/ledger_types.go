@@ -79,6 +79,9 @@ type Slot struct {
 	Disruption Disruption `json:"disruption"`
 	// State of the slot.
 	State SlotState `json:"state"`
+	// From are the versions that ran when the slot was reserved; for history and undo.
+	// +optional
+	From *Versions `json:"from,omitempty"`
 	// WaitingTime is since when the plan was ready and the machine waited for this slot.
 	// +optional
 	WaitingTime *metav1.Time `json:"waitingTime,omitempty"`
