@@ -51,10 +51,14 @@ func Serve(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	requests, err := openRequestLog(name)
+	if err != nil {
+		return err
+	}
 	d := &Daemon{name: name, forwarder: NewForwarder(), mirror: &mirror{}}
 	web := http.NewServeMux()
-	web.Handle("/v2/", service("registry", registry.New(registry.WithBlobHandler(blobs), registry.Logger(log.New(io.Discard, "", 0)))))
-	web.Handle("/", service("apt", d.mirror))
+	web.Handle("/v2/", requests.service("registry", registry.New(registry.WithBlobHandler(blobs), registry.Logger(log.New(io.Discard, "", 0)))))
+	web.Handle("/", requests.service("apt", d.mirror))
 	return d.listen(ctx, f, web)
 }
 
@@ -93,10 +97,6 @@ func serveHTTP(ctx context.Context, l net.Listener, h http.Handler) error {
 	}
 	return nil
 }
-
-// service is the one place that every request of a host to mirror and registry passes: what shall go wrong there on
-// purpose goes in here, by the service's name.
-func service(_ string, next http.Handler) http.Handler { return next }
 
 // reload brings what is served in line with the recorded fleet.
 func (d *Daemon) reload(ctx, life context.Context) error {
