@@ -94,6 +94,15 @@ func rebootPlan() upgrade.Plan {
 	}})
 }
 
+func sealed(p upgrade.Plan) upgrade.Plan {
+	hash, err := p.ComputeHash()
+	if err != nil {
+		panic(err)
+	}
+	p.Hash = hash
+	return p
+}
+
 // bench is one host, its journal and the operation that runs on it.
 type bench struct {
 	t    *testing.T

@@ -34,6 +34,13 @@ func Validate(op upgrade.Operation) error {
 	if len(op.Plan.Steps) == 0 {
 		return errors.New("the plan has no steps")
 	}
+	hash, err := op.Plan.ComputeHash()
+	if err != nil {
+		return err //nolint:wrapcheck // says what it was computing
+	}
+	if hash != op.Plan.Hash {
+		return fmt.Errorf("the plan's content has hash %s, granted was %s", hash, op.Plan.Hash)
+	}
 	reboots := map[string]bool{}
 	for i, s := range op.Plan.Steps {
 		if err := validStep(s); err != nil {

@@ -77,7 +77,7 @@ func controlPlaneAt(ctx context.Context, h *Host, version string) error {
 		{"controller manager", facts.Control.ControllerManager},
 		{"scheduler", facts.Control.Scheduler},
 	} {
-		if !sameVersion(c.got, version) {
+		if !upgrade.SameKubernetes(c.got, version) {
 			return fail("ControlPlaneVersionMismatch", "this host's %s runs %q, wanted %s%s", c.name, c.got, version, problems(facts))
 		}
 	}
