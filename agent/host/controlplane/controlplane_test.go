@@ -53,7 +53,9 @@ func TestAnAnswerWithoutAVersionIsAnErrorAndNoDefault(t *testing.T) {
 }
 
 func TestAServerThatIsNotLiveSaysWhy(t *testing.T) {
-	c := apiserver(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "[-]etcd failed", http.StatusInternalServerError) })
+	c := apiserver(t, func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "[-]etcd failed", http.StatusInternalServerError)
+	})
 	require.ErrorContains(t, c.Livez(t.Context()), "etcd failed")
 }
 
