@@ -131,11 +131,13 @@ type LockFacts struct {
 
 // SourceFacts is one configured package source.
 type SourceFacts struct {
-	File     string   `json:"file"`
-	Line     int      `json:"line,omitempty"`
-	URI      string   `json:"uri"`
-	Suites   []string `json:"suites,omitempty"`
-	SignedBy string   `json:"signedBy,omitempty"`
+	File   string   `json:"file"`
+	Line   int      `json:"line,omitempty"`
+	URI    string   `json:"uri"`
+	Suites []string `json:"suites,omitempty"`
+	// Components of the suites; none for a flat repository.
+	Components []string `json:"components,omitempty"`
+	SignedBy   string   `json:"signedBy,omitempty"`
 	// Provides are the managed package names that this source offers, from the index already on the host.
 	Provides []string `json:"provides,omitempty"`
 }

@@ -33,7 +33,7 @@ const (
 type Step struct {
 	Kind StepKind `json:"kind"`
 
-	Unit     string          `json:"unit,omitempty"`     // RestartUnit
+	Unit     string          `json:"unit,omitempty"`     // RestartUnit; StopSandboxes: stopped first, since it would start pods again
 	Packages []PackageChange `json:"packages,omitempty"` // InstallPackages; names only for Hold and Unhold
 	Source   *SourceChange   `json:"source,omitempty"`   // SwitchSource
 	File     *FileChange     `json:"file,omitempty"`     // WriteConfig
@@ -43,7 +43,7 @@ type Step struct {
 	Reason   string          `json:"reason,omitempty"`   // Reboot
 	Expect   *Expectation    `json:"expect,omitempty"`   // Preflight, Verify
 
-	// Note says why a step has no inverse, for steps that cannot be undone.
+	// Irreversible says why a step has no inverse, for steps that cannot be undone.
 	Irreversible string `json:"irreversible,omitempty"`
 }
 
@@ -66,11 +66,12 @@ type PackageChange struct {
 type SourceChange struct {
 	Name string `json:"name"`
 	File string `json:"file"`
-	From string `json:"from"` // URI before
-	To   string `json:"to"`   // URI after
-	// Suites and SignedBy for a source that is not on the host yet.
-	Suites   []string `json:"suites,omitempty"`
-	SignedBy string   `json:"signedBy,omitempty"`
+	From string `json:"from"` // URI before; "" = the source is not on the host, the file is made
+	To   string `json:"to"`   // URI after; "" = the file is removed
+	// Suites, Components and SignedBy for a source that comes from spec; empty: as in the file.
+	Suites     []string `json:"suites,omitempty"`
+	Components []string `json:"components,omitempty"`
+	SignedBy   string   `json:"signedBy,omitempty"`
 }
 
 // FileChange writes one managed file.
@@ -93,7 +94,9 @@ type KubeadmUpgrade struct {
 	Images []string `json:"images,omitempty"`
 }
 
-// Expectation is what must be observed. Empty fields are not looked at.
+// Expectation is what must be observed. Empty fields are not looked at. Versions are
+// compared with SameKubernetes and SameRuntime, vendor suffixes aside. Packages: Preflight
+// expects From to be installed, Verify expects To; an empty one, that there is none.
 type Expectation struct {
 	Kubelet      string          `json:"kubelet,omitempty"`
 	ControlPlane string          `json:"controlPlane,omitempty"`

@@ -1,0 +1,302 @@
+package upgrade
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+)
+
+// maxKubeletSkew is how many minors a kubelet may be behind the newest API server.
+const maxKubeletSkew = 3
+
+// wanted is the assignment's target, parsed, with what is observed next to it.
+type wanted struct {
+	kubelet, kubeletNow           Version
+	controlPlane, controlPlaneNow Version
+	runtime, runtimeNow           Version
+	// changes says which of them have something to do.
+	kubeletChanges, controlPlaneChanges, runtimeChanges bool
+}
+
+// check refuses what no step could make right, before anything is planned.
+func (p *planner) check() error {
+	for _, one := range []func() error{p.checkIdentity, p.checkControlPlane, p.checkKubelet, p.checkRuntime, p.checkPackages, p.checkEtcd} {
+		if err := one(); err != nil {
+			return err
+		}
+	}
+	if !p.work() {
+		return nil
+	}
+	for _, one := range []func() error{p.checkOS, p.checkDatabase, p.checkSkew, p.checkPairing} {
+		if err := one(); err != nil {
+			return err
+		}
+	}
+	p.noteUnhandled()
+	return nil
+}
+
+// work says whether anything is to be done at all.
+func (p *planner) work() bool {
+	return p.want.kubeletChanges || p.want.controlPlaneChanges || p.want.runtimeChanges || p.osPending() || p.rebootPending()
+}
+
+func (p *planner) checkIdentity() error {
+	node := p.in.Facts.Node
+	if p.in.Machine != "" && node != nil && node.Name != "" && node.Name != p.in.Machine {
+		return refuse(ReasonNodeIdentityMismatch, "this host's kubelet certificate is for node %q, but the Machine is %q: check /etc/refit/agent.yaml and the kubelet's certificate", node.Name, p.in.Machine)
+	}
+	return nil
+}
+
+func (p *planner) checkControlPlane() error {
+	target := p.in.Assignment.Target.ControlPlane
+	if target == "" {
+		return nil
+	}
+	if !slices.Contains(p.in.Spec.Roles, v1alpha1.RoleControlPlane) {
+		return refuse(ReasonRoleMismatch, "the target has a control-plane version but spec.roles has no ControlPlane")
+	}
+	want, err := parseTarget("controlPlane", string(target))
+	if err != nil {
+		return err
+	}
+	control := p.in.Facts.Control
+	if control == nil {
+		return refuse(ReasonRoleMismatch, "this host runs no control plane (no static pod manifests were found), but spec.roles says ControlPlane: correct spec.roles, or set the host up with kubeadm first")
+	}
+	now, err := parseObserved("API server", control.APIServer)
+	if err != nil {
+		return err
+	}
+	p.want.controlPlane, p.want.controlPlaneNow = want, now
+	p.want.controlPlaneChanges = !controlPlaneAt(*control, want)
+	switch {
+	case p.want.controlPlaneChanges && p.in.Assignment.KubeadmRole == "":
+		return refuse(ReasonRoleMismatch, "the assignment moves the control plane but does not say whether this machine is the first of the hop (kubeadmRole First) or another (Other)")
+	case want.LessThan(now):
+		return refuse(ReasonDowngradeRefused, "the API server of this host runs %s and the target is %s: a control plane never goes back, since etcd and stored objects cannot follow; set spec.versions.controlPlane to %s or newer", now.Raw(), want.Raw(), now)
+	case want.MinorsAhead(now) > 1:
+		return refuse(ReasonSkewViolated, "the API server of this host runs %s and the target is %s: kubeadm moves a control plane by one minor at a time; the hop in between is missing from the assignment", now.Raw(), want.Raw())
+	}
+	return nil
+}
+
+// controlPlaneAt says whether all components of a control plane run a version. One
+// that cannot be read counts as done only if the API server is: facts name it when it is there.
+func controlPlaneAt(c ControlFacts, want Version) bool {
+	for _, text := range []string{c.APIServer, c.ControllerManager, c.Scheduler} {
+		if v, ok := ParseKubernetes(text); text != "" && (!ok || !v.Equal(want)) {
+			return false
+		}
+	}
+	return c.APIServer != ""
+}
+
+func (p *planner) checkKubelet() error {
+	target := p.in.Assignment.Target.Kubelet
+	if target == "" {
+		return nil
+	}
+	want, err := parseTarget("kubelet", string(target))
+	if err != nil {
+		return err
+	}
+	now, err := p.kubeletNow()
+	if err != nil {
+		return err
+	}
+	pkg, packaged := p.installed[packageKubelet]
+	p.want.kubelet, p.want.kubeletNow = want, now
+	running, _ := ParseKubernetes(p.in.Facts.Kubelet.Running)
+	p.want.kubeletChanges = !running.Equal(want) || packaged && !carries(pkg.Version, want.Upstream())
+	if p.want.kubeletChanges && !packaged {
+		return refuse(ReasonNotPackaged, "the kubelet of this host runs %s but no package %s is installed: Refit moves packages, and leaves a kubelet that was installed otherwise alone", now.Raw(), packageKubelet)
+	}
+	if newest := later(now, packageUpstream(pkg.Version)); want.LessThan(newest) && !p.recorded() {
+		return refuse(ReasonDowngradeRefused, "the kubelet of this host is at %s and the target is %s: going back is allowed only to a set of versions that this host has run under Refit (kubectl refit undo); set spec.versions.kubelet to %s or newer", newest.Raw(), want.Raw(), newest)
+	}
+	return nil
+}
+
+// kubeletNow is what runs; when nothing runs, what is installed: a dead kubelet can be repaired.
+func (p *planner) kubeletNow() (Version, error) {
+	k := p.in.Facts.Kubelet
+	if k == nil {
+		return Version{}, wait(ReasonVersionUnknown, "no kubelet was found on this host: install it, or remove spec.versions.kubelet")
+	}
+	return parseObserved("kubelet", firstOf(k.Running, k.Installed))
+}
+
+func (p *planner) checkRuntime() error {
+	r := p.in.Assignment.Target.ContainerRuntime
+	if r == nil || r.Version == "" {
+		return nil
+	}
+	want, ok := ParseRelease(string(r.Version))
+	if !ok {
+		return refuse(ReasonVersionInvalid, "the target's container runtime version %q is no release version: write it like 1.7.28", r.Version)
+	}
+	seen := p.in.Facts.Runtime
+	if seen == nil || seen.Name == "" {
+		return wait(ReasonVersionUnknown, "no container runtime answers on this host, so it is not known what %s %s would replace: see that the runtime runs", r.Name, r.Version)
+	}
+	if seen.Name != string(r.Name) {
+		return refuse(ReasonRuntimeMismatch, "this host runs %s and spec wants %s: changing the container runtime in place is not supported; set spec.versions.containerRuntime.name to %s", seen.Name, r.Name, seen.Name)
+	}
+	now, ok := ParseRuntime(firstOf(runtimeText(seen)...))
+	if !ok {
+		return wait(ReasonVersionUnknown, "the version of %s on this host is %q, which is no version: nothing is planned on a guess", seen.Name, firstOf(runtimeText(seen)...))
+	}
+	return p.judgeRuntime(want, now.Version)
+}
+
+func runtimeText(r *RuntimeFacts) []string {
+	if r == nil {
+		return nil
+	}
+	return []string{r.Running, r.Installed}
+}
+
+func (p *planner) judgeRuntime(want, now Version) error {
+	name := p.in.Assignment.Target.ContainerRuntime.Name
+	p.want.runtime, p.want.runtimeNow = want, now
+	pkg, packaged := p.runtimePackage()
+	p.want.runtimeChanges = !now.Equal(want) || packaged && !carries(pkg.Version, want.Upstream())
+	if p.want.runtimeChanges && !packaged {
+		return refuse(ReasonNotPackaged, "%s runs %s on this host but none of the packages %s is installed: Refit moves packages, and leaves a runtime that was installed otherwise alone", name, now.Raw(), strings.Join(runtimePackages[name], ", "))
+	}
+	newest := later(now, packageUpstream(pkg.Version))
+	if !want.LessThan(newest) || p.recorded() {
+		return nil
+	}
+	if !want.SameMinor(newest) {
+		return refuse(ReasonDowngradeRefused, "%s is at %s on this host and the target is %s: going back by a minor is allowed only to a set of versions that this host has run under Refit (kubectl refit undo)", name, newest.Raw(), want.Raw())
+	}
+	p.find(SeverityWarning, "PatchDowngrade", "%s goes back from %s to %s, as spec has it pinned", name, newest.Raw(), want.Raw())
+	return nil
+}
+
+// runtimePackage is the installed package of the wished runtime.
+func (p *planner) runtimePackage() (InstalledPackage, bool) {
+	for _, name := range runtimePackages[p.in.Assignment.Target.ContainerRuntime.Name] {
+		if pkg, ok := p.installed[name]; ok {
+			return pkg, true
+		}
+	}
+	return InstalledPackage{}, false
+}
+
+func (p *planner) checkEtcd() error {
+	if p.in.Assignment.Target.Etcd == "" || SameRuntime(string(p.in.Assignment.Target.Etcd), etcdNow(p.in.Facts)) {
+		return nil
+	}
+	return refuse(ReasonEtcdUnsupported, "the target moves a separate etcd member to %s: only a stacked etcd, which moves with versions.controlPlane, is supported; remove spec.versions.etcd", p.in.Assignment.Target.Etcd)
+}
+
+func etcdNow(f Facts) string {
+	if f.Control == nil {
+		return ""
+	}
+	return f.Control.Etcd
+}
+
+func (p *planner) checkOS() error {
+	if p.order == nil {
+		os := p.in.Facts.OS
+		return refuse(ReasonUnsupportedOS, "this host is %s, with package manager %q: Refit works with apt, dnf and zypper hosts; nothing was changed", firstOf(os.PrettyName, os.ID, "an unknown system"), p.in.Facts.Packages.Manager)
+	}
+	return nil
+}
+
+func (p *planner) checkDatabase() error {
+	if broken := p.in.Facts.Packages.Broken; len(broken) > 0 {
+		return wait(ReasonPackageDBBroken, "packages are half installed on this host: %s; finish them (on apt hosts: dpkg --configure -a), then the plan goes on by itself", strings.Join(broken, ", "))
+	}
+	if lock := p.in.Facts.Packages.Lock; lock != nil {
+		p.find(SeverityInfo, "PackageLockHeld", "%s is held by process %d (%s); the work waits for it", lock.Path, lock.PID, firstOf(lock.Command, "unknown"))
+	}
+	return nil
+}
+
+// checkSkew keeps the kubelet between the oldest API server and the skew behind the newest.
+func (p *planner) checkSkew() error {
+	if !p.want.kubeletChanges {
+		return nil
+	}
+	oldest, newest, err := p.apiServers()
+	if err != nil || !oldest.Known() {
+		return err
+	}
+	want := p.want.kubelet
+	if want.MinorsAhead(oldest) > 0 {
+		return refuse(ReasonSkewViolated, "the target's kubelet %s is newer than the oldest API server %s: no kubelet may be; upgrade every control plane first", want.Raw(), oldest.Raw())
+	}
+	if behind := newest.MinorsAhead(want); behind > kubeletSkew(want) {
+		return refuse(ReasonSkewViolated, "the target's kubelet %s is %d minors behind the newest API server %s: at most %d are allowed", want.Raw(), behind, newest.Raw(), kubeletSkew(want))
+	}
+	return nil
+}
+
+// apiServers are the oldest and the newest API server that the kubelet will meet.
+func (p *planner) apiServers() (oldest, newest Version, err error) {
+	s := p.in.Assignment.Skew
+	if s == nil || s.MinAPIServer == "" {
+		if p.in.Standalone {
+			p.find(SeverityWarning, ReasonSkewUnknown, "no API server was asked whether it takes kubelet %s: see yourself that none is older", p.want.kubelet.Raw())
+			return Version{}, Version{}, nil
+		}
+		return Version{}, Version{}, wait(ReasonSkewUnknown, "the assignment does not say which API servers are live, so kubelet %s could be newer than one of them", p.want.kubelet.Raw())
+	}
+	if oldest, err = parseObserved("oldest API server", s.MinAPIServer); err != nil {
+		return Version{}, Version{}, err
+	}
+	newest, err = parseObserved("newest API server", firstOf(s.MaxAPIServer, s.MinAPIServer))
+	return oldest, newest, err
+}
+
+// kubeletSkew is how far a kubelet may be behind: three minors, two before v1.25.
+func kubeletSkew(kubelet Version) int {
+	if v125, _ := ParseKubernetes("v1.25.0"); kubelet.MinorsAhead(v125) < 0 {
+		return maxKubeletSkew - 1
+	}
+	return maxKubeletSkew
+}
+
+// recorded says that the host has run the target's set of versions before.
+func (p *planner) recorded() bool { return recordedIn(p.in.Record, p.in.Assignment.Target.Versions) }
+
+func parseTarget(field, text string) (Version, error) {
+	v, ok := ParseKubernetes(text)
+	if !ok {
+		return v, refuse(ReasonVersionInvalid, "the target's %s version %q is no Kubernetes version: write it like v1.37.2", field, text)
+	}
+	return v, nil
+}
+
+func parseObserved(what, text string) (Version, error) {
+	v, ok := ParseKubernetes(text)
+	if !ok {
+		return v, wait(ReasonVersionUnknown, "the version of the %s is %q, which is no version: nothing is planned on a guess; see that it runs and answers", what, text)
+	}
+	return v, nil
+}
+
+func later(a, b Version) Version {
+	if a.LessThan(b) || !a.Known() {
+		return b
+	}
+	return a
+}
+
+// noteUnhandled says what in spec this plan does not carry out, so that nobody takes it for done.
+func (p *planner) noteUnhandled() {
+	if k := p.in.Spec.Kubelet; k != nil && k.Configuration != nil {
+		p.find(SeverityWarning, "KubeletConfigurationIgnored", "spec.kubelet.configuration is not applied by this version of Refit")
+	}
+	if os := p.in.Spec.OS; os != nil && os.SecurityUpdates == v1alpha1.SecurityUpdatesApply {
+		p.find(SeverityWarning, "SecurityUpdatesIgnored", "spec.os.securityUpdates is not applied by this version of Refit")
+	}
+}

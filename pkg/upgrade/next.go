@@ -1,0 +1,274 @@
+package upgrade
+
+import (
+	"slices"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+)
+
+// NextTarget says what one machine is to become in its next hop, under which
+// kubeadm role, and which API servers it will meet once its own control plane has
+// moved. An empty Target without *Blocked says that nothing is pending.
+//
+// The control plane goes first, one minor at a time, every machine before the next
+// minor. Kubelets go to their wish in as few drains as skew allows, and everything
+// else that is pending rides on the last window of a machine.
+func NextTarget(fleet Fleet, host HostState, wish v1alpha1.Versions) (v1alpha1.Target, v1alpha1.KubeadmRole, v1alpha1.Skew, *Blocked) {
+	return NewView(fleet).NextTarget(host, wish)
+}
+
+// NextTarget is the function of that name, on a parsed fleet.
+func (v *View) NextTarget(host HostState, wish v1alpha1.Versions) (v1alpha1.Target, v1alpha1.KubeadmRole, v1alpha1.Skew, *Blocked) {
+	n := &next{view: v, host: host, wish: wish}
+	if err := n.plan(); err != nil {
+		return v1alpha1.Target{}, "", v1alpha1.Skew{}, err
+	}
+	return n.target, n.role, n.skew, nil
+}
+
+// next works out one hop of one machine.
+type next struct {
+	view *View
+	host HostState
+	wish v1alpha1.Versions
+
+	target v1alpha1.Target
+	role   v1alpha1.KubeadmRole
+	skew   v1alpha1.Skew
+	// last says that nothing is left for a later window.
+	last bool
+	// held says why the kubelet stays behind while the rest goes on.
+	held *Blocked
+}
+
+func (n *next) plan() *Blocked {
+	n.last = true
+	hop, err := n.controlPlane()
+	if err != nil && err.Reason != ReasonWaitingForKubelets {
+		return err
+	}
+	stuck := err
+	err = n.kubelet(hop)
+	if stuck != nil && n.target.Kubelet == "" {
+		return stuck
+	}
+	if err != nil {
+		return err
+	}
+	if n.last && stuck == nil {
+		n.ride()
+	}
+	if Arrived(n.target) {
+		return n.held
+	}
+	return n.describe(hop)
+}
+
+// controlPlane adds the machine's next control-plane hop, and returns it.
+func (n *next) controlPlane() (Version, *Blocked) {
+	if n.wish.ControlPlane == "" || !n.host.IsControlPlane() {
+		return Version{}, nil
+	}
+	wish, ok := ParseKubernetes(string(n.wish.ControlPlane))
+	if !ok {
+		return wish, refuse(ReasonVersionInvalid, "spec.versions.controlPlane of %s is %q, which is no Kubernetes version: write it like v1.37.2", n.host.Name, n.wish.ControlPlane)
+	}
+	now, err := n.host.apiServer()
+	if err != nil {
+		return Version{}, err
+	}
+	if controlPlaneAt(n.host.control(), wish) {
+		return Version{}, nil
+	}
+	if wish.LessThan(now) {
+		return Version{}, refuse(ReasonDowngradeRefused, "the API server of %s runs %s and spec wants %s: a control plane never goes back; set spec.versions.controlPlane to %s or newer", n.host.Name, now.Raw(), wish.Raw(), now)
+	}
+	hop, err := n.view.hopTo(n.host, now, wish)
+	if err != nil {
+		return Version{}, err
+	}
+	return n.takeHop(hop, wish)
+}
+
+// takeHop judges a control-plane hop and takes it into the target.
+func (n *next) takeHop(hop, wish Version) (Version, *Blocked) {
+	if err := n.view.allowControlPlane(n.host, hop); err != nil {
+		n.last = false
+		return Version{}, err
+	}
+	role, err := n.view.kubeadmRole(n.host, hop)
+	if err != nil {
+		return Version{}, err
+	}
+	n.role, n.target.ControlPlane = role, v1alpha1.KubernetesVersion(hop.String())
+	n.last = hop.Equal(wish)
+	if n.last {
+		n.target.ControlPlane = n.wish.ControlPlane
+	}
+	return hop, nil
+}
+
+// hopTo is the version of the next hop on the way to a wish: the wish itself when it is
+// in reach, else what the peers already run of the minor in between, else the known release of it.
+func (v *View) hopTo(host HostState, now, wish Version) (Version, *Blocked) {
+	if wish.MinorsAhead(now) <= 1 {
+		return wish, nil
+	}
+	minor := now.nextMinor()
+	var peer Version
+	for name, version := range v.api {
+		if name != host.Name && version.Minor() == minor {
+			peer = later(peer, version)
+		}
+	}
+	if peer.Known() {
+		return peer, nil
+	}
+	if patch, ok := ParseKubernetes(v.fleet.HopPatch[minor]); ok && patch.Minor() == minor {
+		return patch, nil
+	}
+	return Version{}, wait(ReasonHopVersionUnknown, "%s goes from %s to %s through %s, and no release of that minor is known: let the package source offer it, or set spec.versions.controlPlane to a %s release first", host.Name, now.Raw(), wish.Raw(), minor, minor)
+}
+
+// kubeadmRole is First for one machine of a hop until it is through, then Other for the rest.
+func (v *View) kubeadmRole(host HostState, hop Version) (v1alpha1.KubeadmRole, *Blocked) {
+	for _, h := range v.control {
+		if h.Name != host.Name && controlPlaneAt(h.control(), hop) {
+			return v1alpha1.KubeadmOther, nil
+		}
+	}
+	if first := v.first(hop); first != "" && first != host.Name {
+		return "", wait(ReasonWaitingForFirst, "%s is the first control-plane machine to go to %s; %s follows when it is through", first, hop, host.Name)
+	}
+	return v1alpha1.KubeadmFirst, nil
+}
+
+// first is the machine that begins a hop: the one that has begun, else the first by name that is to move.
+func (v *View) first(hop Version) string {
+	var begun, pending string
+	for _, h := range v.control {
+		wish, ok := ParseKubernetes(string(h.Wish.ControlPlane))
+		if !h.Managed || !ok || controlPlaneAt(h.control(), wish) || wish.LessThan(hop) {
+			continue
+		}
+		if h.First && !controlPlaneAt(h.control(), hop) {
+			return h.Name
+		}
+		if begun == "" && v.api[h.Name].Equal(hop) {
+			begun = h.Name
+		}
+		if pending == "" && !h.Sidelined {
+			pending = h.Name
+		}
+	}
+	return firstOf(begun, pending)
+}
+
+// kubelet adds the kubelet's move, next to a control-plane hop or without one.
+func (n *next) kubelet(hop Version) *Blocked {
+	if n.wish.Kubelet == "" || !n.host.hasKubelet() {
+		return nil
+	}
+	wish, ok := ParseKubernetes(string(n.wish.Kubelet))
+	if !ok {
+		return refuse(ReasonVersionInvalid, "spec.versions.kubelet of %s is %q, which is no Kubernetes version: write it like v1.37.2", n.host.Name, n.wish.Kubelet)
+	}
+	now, err := n.host.kubelet()
+	if err != nil {
+		return err
+	}
+	if now.Equal(wish) {
+		return nil
+	}
+	if wish.LessThan(now) && !recordedIn(n.host.Record, n.wish) {
+		return refuse(ReasonDowngradeRefused, "the kubelet of %s runs %s and spec wants %s: going back is allowed only to a set of versions that this machine has run under Refit (kubectl refit undo); set spec.versions.kubelet to %s or newer", n.host.Name, now.Raw(), wish.Raw(), now)
+	}
+	api, err := n.view.apiServers(n.host.Name, hop)
+	if err != nil {
+		return err
+	}
+	return n.moveKubelet(now, wish, hop, api)
+}
+
+// moveKubelet takes the kubelet as far as it may go, or leaves it for a later window.
+func (n *next) moveKubelet(now, wish, hop Version, api versionRange) *Blocked {
+	behind := api.max.MinorsAhead(wish) > kubeletSkew(wish)
+	switch {
+	case hop.Known() && (!n.last || behind || wish.MinorsAhead(api.min) > 0 || !wish.SameMinor(hop) || n.patchAwaited(wish, api.min)):
+		n.last = false // the control plane goes alone, the kubelet has its own window
+	case behind:
+		return refuse(ReasonSkewViolated, "spec wants kubelet %s on %s, which is %d minors behind the newest API server %s: at most %d are allowed", wish.Raw(), n.host.Name, api.max.MinorsAhead(wish), api.max.Raw(), kubeletSkew(wish))
+	case wish.MinorsAhead(api.min) <= 0 && !n.patchAwaited(wish, api.min):
+		n.target.Kubelet = n.wish.Kubelet
+	case n.mustCatchUp(now, api):
+		n.target.Kubelet, n.last = v1alpha1.KubernetesVersion(api.min.String()), false
+	default:
+		return n.awaitControlPlane(wish, api.min)
+	}
+	return nil
+}
+
+// patchAwaited says that the kubelet is a patch ahead of an API server that is about to catch up.
+func (n *next) patchAwaited(wish, oldest Version) bool {
+	return oldest.LessThan(wish) && n.view.coming(wish)
+}
+
+// mustCatchUp says that the control plane cannot take its next minor while this kubelet is where it is.
+func (n *next) mustCatchUp(now Version, api versionRange) bool {
+	if !api.min.SameMinor(api.max) || api.min.MinorsAhead(now) <= 0 {
+		return false
+	}
+	hop, ok := ParseKubernetes(api.max.nextMinor() + ".0")
+	return ok && hop.MinorsAhead(now) > min(kubeletSkew(now), kubeadmSkew(hop))
+}
+
+// awaitControlPlane holds everything while the control plane is on its way, so that the
+// machine is drained once; a control plane that will not move holds only the kubelet.
+func (n *next) awaitControlPlane(wish, oldest Version) *Blocked {
+	blocked := wait(ReasonWaitingForControlPlane, "kubelet %s on %s waits for the control plane, whose oldest API server runs %s: no kubelet may be newer", wish.Raw(), n.host.Name, oldest.Raw())
+	if n.view.coming(wish) {
+		return blocked
+	}
+	blocked.Message += "; no control-plane machine is on its way there, set spec.versions.controlPlane first"
+	n.held = blocked
+	return nil
+}
+
+// coming says whether some control-plane machine is on its way to a version, or past it.
+func (v *View) coming(version Version) bool {
+	return slices.ContainsFunc(v.control, func(h HostState) bool {
+		wish, ok := ParseKubernetes(string(h.Wish.ControlPlane))
+		return ok && h.Managed && !h.Sidelined && v.api[h.Name].LessThan(version) && !wish.LessThan(version)
+	})
+}
+
+// ride adds what goes along with the last window of a machine.
+func (n *next) ride() {
+	if r := n.wish.ContainerRuntime; r != nil && r.Version != "" && !runtimeAt(n.host.Versions.ContainerRuntime, r) {
+		n.target.ContainerRuntime = r.DeepCopy()
+	}
+	if e := n.wish.Etcd; e != "" && !SameRuntime(string(e), n.host.Versions.Etcd) {
+		n.target.Etcd = e
+	}
+	n.target.OS = n.host.OSPending
+}
+
+func runtimeAt(seen *v1alpha1.ObservedRuntime, want *v1alpha1.ContainerRuntime) bool {
+	return seen != nil && seen.Name == string(want.Name) && SameRuntime(firstOf(seen.Version, seen.Text), string(want.Version))
+}
+
+// describe adds what the agent must know of the API servers and of kubeadm.
+func (n *next) describe(hop Version) *Blocked {
+	if n.target.Kubelet != "" && !n.host.IsControlPlane() {
+		n.role = v1alpha1.KubeadmOther
+	}
+	if n.target.Kubelet == "" && n.target.ControlPlane == "" {
+		return nil
+	}
+	api, err := n.view.apiServers(n.host.Name, hop)
+	if err != nil {
+		return err
+	}
+	n.skew = v1alpha1.Skew{MinAPIServer: api.min.String(), MaxAPIServer: api.max.String()}
+	return nil
+}

@@ -1,0 +1,37 @@
+package upgrade
+
+import "github.com/refit-dev/refit/api/v1alpha1"
+
+// runtimeFloor says from which kubelet minor on which runtime version is needed.
+type runtimeFloor struct {
+	kubelet string
+	runtime string
+	why     string
+}
+
+// runtimeFloors is the runtime × kubelet table: kubelets that no longer take an older runtime.
+var runtimeFloors = map[v1alpha1.RuntimeName][]runtimeFloor{
+	v1alpha1.RuntimeContainerd: {{kubelet: "v1.26.0", runtime: "1.6.0", why: "it speaks only CRI v1"}},
+	v1alpha1.RuntimeCRIO:       {{kubelet: "v1.26.0", runtime: "1.20.0", why: "it speaks only CRI v1"}},
+}
+
+// checkPairing sees that the kubelet after the hop takes the runtime after the hop.
+func (p *planner) checkPairing() error {
+	r := p.in.Facts.Runtime
+	if !p.want.kubeletChanges || r == nil {
+		return nil
+	}
+	runtime := p.want.runtime
+	if !runtime.Known() {
+		seen, _ := ParseRuntime(firstOf(runtimeText(r)...))
+		runtime = seen.Version
+	}
+	for _, floor := range runtimeFloors[v1alpha1.RuntimeName(r.Name)] {
+		kubelet, _ := ParseKubernetes(floor.kubelet)
+		least, _ := ParseRelease(floor.runtime)
+		if p.want.kubelet.MinorsAhead(kubelet) >= 0 && runtime.LessThan(least) {
+			return refuse(ReasonRuntimeTooOld, "kubelet %s does not take %s %s (%s): set spec.versions.containerRuntime.version to %s or newer, which moves first in the same window", p.want.kubelet.Raw(), r.Name, runtime.Raw(), floor.why, floor.runtime)
+		}
+	}
+	return nil
+}

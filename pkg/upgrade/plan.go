@@ -1,0 +1,229 @@
+package upgrade
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+)
+
+// PlanInput is everything a plan depends on. The same input gives the same plan.
+type PlanInput struct {
+	// Machine is the name of the Machine; "" on a host without a cluster.
+	Machine    string
+	Spec       v1alpha1.MachineSpec
+	Assignment v1alpha1.Assignment
+	Facts      Facts
+	// Candidates are the answer to the CandidateRequest of Sources.
+	Candidates []Candidate
+	// Record lists the sets of versions that this host ran successfully before: only
+	// they may be gone back to.
+	Record []v1alpha1.Versions
+	// Standalone says that nobody answers for the API servers: a host that is planned
+	// without a cluster. Skew is then a warning, not a refusal.
+	Standalone bool
+}
+
+// NewPlan turns one assignment into steps for one host, or refuses with *Blocked.
+// Everything that is pending goes into one window, ordered so that each step finds
+// what it needs:
+//
+//	preflight, pre-apply hooks
+//	OS packages
+//	package sources, kubeadm, kubeadm upgrade   (control plane, kubelet configuration)
+//	sandboxes stopped, runtime                  (before the kubelet that will use it)
+//	kubelet, kubectl
+//	reboot, verify, post-apply hooks
+//
+// A plan without steps says that the host already is what the assignment asks for.
+func NewPlan(in PlanInput) (Plan, error) {
+	p := newPlanner(in)
+	if err := p.check(); err != nil {
+		return Plan{}, err
+	}
+	for _, part := range []func() error{p.osPackages, p.sources, p.kubeadm, p.runtime, p.kubelet, p.reboot} {
+		if err := part(); err != nil {
+			return Plan{}, err
+		}
+	}
+	return p.finish()
+}
+
+// planner collects a plan. Its parts run in the order of the steps they add.
+type planner struct {
+	in        PlanInput
+	order     Ordering
+	installed map[string]InstalledPackage
+	want      wanted
+
+	steps      []Step
+	changes    []PackageChange
+	disruption v1alpha1.Disruption
+	findings   []Finding
+	// units that a step has stopped and a later one must start.
+	kubeletStopped bool
+	restarted      bool
+}
+
+func newPlanner(in PlanInput) *planner {
+	p := &planner{in: in, order: OrderingOf(in.Facts.Packages.Manager), installed: map[string]InstalledPackage{}, disruption: v1alpha1.DisruptionNone}
+	for _, pkg := range in.Facts.Packages.Installed {
+		if pkg.installed() {
+			p.installed[pkg.Name] = pkg
+		}
+	}
+	return p
+}
+
+// finish puts preflight, hooks and verification around the work, and seals the plan.
+func (p *planner) finish() (Plan, error) {
+	plan := Plan{AssignmentID: p.in.Assignment.ID, Type: p.in.Assignment.Type, Disruption: p.disruption, Steps: []Step{}, Findings: p.findings}
+	if len(p.steps) > 0 {
+		plan.Steps = p.frame()
+		plan.Stage = p.stage()
+	}
+	hash, err := plan.ComputeHash()
+	if err != nil {
+		return Plan{}, err
+	}
+	plan.Hash = hash
+	return plan, nil
+}
+
+func (p *planner) frame() []Step {
+	steps := []Step{{Kind: StepPreflight, Expect: p.before()}}
+	if h := p.in.Spec.Hooks; h != nil {
+		steps = append(steps, hooks(h.PreApply)...)
+	}
+	steps = append(steps, p.steps...)
+	steps = append(steps, Step{Kind: StepVerify, Expect: p.after()})
+	if h := p.in.Spec.Hooks; h != nil {
+		steps = append(steps, hooks(h.PostApply)...)
+	}
+	return steps
+}
+
+func hooks(names []v1alpha1.HookName) []Step {
+	var steps []Step
+	for _, name := range names {
+		steps = append(steps, Step{Kind: StepRunHook, Hook: string(name)})
+	}
+	return steps
+}
+
+// stage is what must be on the host before the grant.
+func (p *planner) stage() *Step {
+	var files []PackageChange
+	for _, c := range p.changes {
+		if c.To != "" {
+			files = append(files, c)
+		}
+	}
+	if len(files) == 0 {
+		return nil
+	}
+	return &Step{Kind: StepStage, Packages: files}
+}
+
+// before is what the plan was made for: anything else means that the host has moved since.
+func (p *planner) before() *Expectation {
+	e := p.observed()
+	e.Packages = p.namedChanges()
+	return e
+}
+
+// after is what must be seen when all is done: the target, and what it leaves alone as it was.
+func (p *planner) after() *Expectation {
+	e := p.observed()
+	e.Packages = p.namedChanges()
+	t := p.in.Assignment.Target
+	if t.Kubelet != "" {
+		e.Kubelet = string(t.Kubelet)
+	}
+	if t.ControlPlane != "" {
+		e.ControlPlane = string(t.ControlPlane)
+	}
+	if r := t.ContainerRuntime; r != nil && r.Version != "" {
+		e.RuntimeName, e.Runtime = string(r.Name), string(r.Version)
+	}
+	if p.disruption == v1alpha1.DisruptionReboot {
+		e.BootIDNot = p.in.Facts.Host.BootID
+	}
+	e.StartSandbox = p.restarted
+	return e
+}
+
+// namedChanges are the package changes without where their files come from.
+func (p *planner) namedChanges() []PackageChange {
+	var named []PackageChange
+	for _, c := range p.changes {
+		named = append(named, PackageChange{Name: c.Name, From: c.From, To: c.To})
+	}
+	return named
+}
+
+// observed expects what runs now; what is not understood is not looked at.
+func (p *planner) observed() *Expectation {
+	e := &Expectation{}
+	f := p.in.Facts
+	if f.Kubelet != nil && known(ParseKubernetes(f.Kubelet.Running)) {
+		e.Kubelet = f.Kubelet.Running
+	}
+	if f.Control != nil && known(ParseKubernetes(f.Control.APIServer)) {
+		e.ControlPlane = f.Control.APIServer
+	}
+	if f.Runtime != nil {
+		if _, ok := ParseRuntime(f.Runtime.Running); ok {
+			e.RuntimeName, e.Runtime = f.Runtime.Name, f.Runtime.Running
+		}
+	}
+	return e
+}
+
+func known(_ Version, ok bool) bool { return ok }
+
+// disturb raises the plan's disruption; it never lowers it.
+func (p *planner) disturb(d v1alpha1.Disruption) {
+	if rank(d) > rank(p.disruption) {
+		p.disruption = d
+	}
+}
+
+// rank orders disruptions from least to most.
+func rank(d v1alpha1.Disruption) int {
+	return slices.Index([]v1alpha1.Disruption{v1alpha1.DisruptionNone, v1alpha1.DisruptionRestart, v1alpha1.DisruptionDrain, v1alpha1.DisruptionReboot}, d)
+}
+
+func (p *planner) add(steps ...Step) { p.steps = append(p.steps, steps...) }
+
+func (p *planner) find(severity, reason, format string, args ...any) {
+	p.findings = append(p.findings, Finding{Severity: severity, Reason: reason, Message: fmt.Sprintf(format, args...)})
+}
+
+// Severities of findings.
+const (
+	SeverityInfo    = "Info"
+	SeverityWarning = "Warning"
+	SeverityError   = "Error"
+)
+
+// Empty says that there is nothing to do.
+func (p *Plan) Empty() bool { return len(p.Steps) == 0 }
+
+// ComputeHash is the digest of exactly what will be done: disruption, stage and
+// steps. Who asked for it, and what was found on the way, is not part of it.
+func (p *Plan) ComputeHash() (string, error) {
+	done := struct {
+		Disruption v1alpha1.Disruption `json:"disruption"`
+		Stage      *Step               `json:"stage,omitempty"`
+		Steps      []Step              `json:"steps"`
+	}{p.Disruption, p.Stage, p.Steps}
+	data, err := MarshalStable(done)
+	if err != nil {
+		return "", fmt.Errorf("encoding the plan for its hash: %w", err)
+	}
+	sum := sha256.Sum256(data)
+	return "sha256:" + hex.EncodeToString(sum[:]), nil
+}

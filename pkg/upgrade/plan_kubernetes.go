@@ -1,0 +1,263 @@
+package upgrade
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+)
+
+// Units that a plan restarts where facts do not name another.
+const (
+	unitKubelet    = "kubelet.service"
+	unitContainerd = "containerd.service"
+	unitCRIO       = "crio.service"
+)
+
+// etcdForward is why a control-plane hop has no way back.
+const etcdForward = "kubeadm moves etcd and the stored objects forward, and neither can be moved back"
+
+// configForward is why kubeadm's work on a worker has no way back of its own.
+const configForward = "kubeadm rewrites the kubelet's configuration for the new version; the old file is in its backup"
+
+// sources points the host's package sources to the target's repositories, when packages move at all.
+func (p *planner) sources() error {
+	if !p.want.kubeletChanges && !p.want.controlPlaneChanges && !p.want.runtimeChanges && !p.osPending() {
+		return nil
+	}
+	_, changes, err := Sources(p.in.Facts, p.in.Assignment.Target, p.in.Spec)
+	if err != nil {
+		return err
+	}
+	for i := range changes {
+		p.add(Step{Kind: StepSwitchSource, Source: &changes[i]})
+	}
+	return nil
+}
+
+// kubeadm installs the kubeadm of the target and lets it upgrade the control plane, or a worker's kubelet configuration.
+func (p *planner) kubeadm() error {
+	version, needed := p.kubeadmTarget()
+	if !needed {
+		return nil
+	}
+	pkg, packaged := p.installed[packageKubeadm]
+	if !packaged && !p.want.controlPlaneChanges {
+		p.find(SeverityInfo, ReasonKubeadmMissing, "this host has no package kubeadm: its kubelet is moved without kubeadm upgrade node")
+		return nil
+	}
+	if !packaged {
+		return refuse(ReasonKubeadmMissing, "this host has no package kubeadm, and a control plane is upgraded by nothing else: install it at the version that runs, then retry")
+	}
+	if have := packageUpstream(pkg.Version); !have.SameMinor(version) || have.LessThan(version) {
+		if err := p.installUpstream(version, packageKubeadm); err != nil {
+			return err
+		}
+	}
+	p.add(p.kubeadmStep(version))
+	p.disturb(p.kubeadmDisruption())
+	return nil
+}
+
+// kubeadmTarget is the version kubeadm works towards, and whether it has work. A
+// control-plane host whose kubelet follows later had kubeadm's work in its earlier hop.
+func (p *planner) kubeadmTarget() (Version, bool) {
+	switch {
+	case p.want.controlPlaneChanges:
+		return p.want.controlPlane, true
+	case p.want.kubeletChanges && !slices.Contains(p.in.Spec.Roles, v1alpha1.RoleControlPlane):
+		return p.want.kubelet, !p.want.kubeletNow.Equal(p.want.kubelet)
+	}
+	return Version{}, false
+}
+
+func (p *planner) kubeadmStep(version Version) Step {
+	k := &KubeadmUpgrade{Role: v1alpha1.KubeadmOther, Version: version.String(), ControlPlane: p.want.controlPlaneChanges}
+	irreversible := configForward
+	if k.ControlPlane {
+		irreversible = etcdForward
+		k.Role = p.in.Assignment.KubeadmRole
+	}
+	if s := p.in.Spec.Kubeadm; s != nil {
+		for _, id := range s.IgnorePreflightErrors {
+			k.IgnorePreflightErrors = append(k.IgnorePreflightErrors, string(id))
+		}
+	}
+	return Step{Kind: StepKubeadmUpgrade, Kubeadm: k, Irreversible: irreversible}
+}
+
+// kubeadmDisruption: the packages of a control-plane minor may restart the kubelet, so pods leave first.
+func (p *planner) kubeadmDisruption() v1alpha1.Disruption {
+	minor := p.want.controlPlaneChanges && !p.want.controlPlane.SameMinor(p.want.controlPlaneNow)
+	if minor && !p.drainSkipped() {
+		return v1alpha1.DisruptionDrain
+	}
+	return v1alpha1.DisruptionRestart
+}
+
+func (p *planner) drainSkipped() bool {
+	d := p.in.Spec.Drain
+	return d != nil && d.SkipForMinor
+}
+
+// runtime moves the container runtime. Its daemon and its shims change together:
+// across a minor the old shims would be left with a daemon that does not speak to
+// them, so every sandbox is stopped first, with the kubelet down so that none comes back.
+func (p *planner) runtime() error {
+	if !p.want.runtimeChanges {
+		return nil
+	}
+	minor := !p.want.runtime.SameMinor(p.want.runtimeNow)
+	if minor {
+		p.disturb(v1alpha1.DisruptionDrain)
+		p.add(Step{Kind: StepStopSandboxes, Unit: p.kubeletUnit()})
+		p.kubeletStopped = true
+	} else {
+		p.disturb(v1alpha1.DisruptionRestart)
+	}
+	pkg, _ := p.runtimePackage()
+	if !carries(pkg.Version, p.want.runtime.Upstream()) {
+		if err := p.installUpstream(p.want.runtime, pkg.Name); err != nil {
+			return err
+		}
+	}
+	p.restart(p.runtimeUnit())
+	return nil
+}
+
+// kubelet moves the kubelet last, when its API server and its runtime are ready for it.
+func (p *planner) kubelet() error {
+	if p.want.kubeletChanges {
+		if err := p.kubeletPackages(); err != nil {
+			return err
+		}
+		p.disturb(p.kubeletDisruption())
+	}
+	if p.want.kubeletChanges || p.kubeletStopped {
+		p.restart(p.kubeletUnit())
+	}
+	return nil
+}
+
+func (p *planner) kubeletPackages() error {
+	var names []string
+	if !carries(p.installed[packageKubelet].Version, p.want.kubelet.Upstream()) {
+		names = append(names, packageKubelet)
+	}
+	if pkg, ok := p.installed[packageKubectl]; ok && packageUpstream(pkg.Version).LessThan(p.want.kubelet) {
+		if _, err := ResolvePackage(p.order, p.in.Candidates, packageKubectl, p.want.kubelet.Upstream()); err == nil {
+			names = append(names, packageKubectl)
+		} else {
+			p.find(SeverityWarning, "KubectlLeftAlone", "no repository offers kubectl %s, so it stays at %s", p.want.kubelet, pkg.Version)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return p.installUpstream(p.want.kubelet, names...)
+}
+
+// kubeletDisruption: across a minor a restarted kubelet restarts every container, so pods leave first.
+func (p *planner) kubeletDisruption() v1alpha1.Disruption {
+	if p.want.kubelet.SameMinor(p.want.kubeletNow) {
+		return v1alpha1.DisruptionRestart
+	}
+	if p.drainSkipped() {
+		p.find(SeverityWarning, "DrainSkipped", "the kubelet goes from %s to %s without the drain that a minor needs, since spec.drain.skipForMinor is set: every container on this host restarts in place", p.want.kubeletNow.Raw(), p.want.kubelet.Raw())
+		return v1alpha1.DisruptionRestart
+	}
+	return v1alpha1.DisruptionDrain
+}
+
+// restart restarts a unit after making systemd read its files again.
+func (p *planner) restart(unit string) {
+	p.restarted = true
+	p.add(Step{Kind: StepReloadUnits}, Step{Kind: StepRestartUnit, Unit: unit})
+}
+
+func (p *planner) kubeletUnit() string {
+	if k := p.in.Facts.Kubelet; k != nil && k.Unit != "" {
+		return k.Unit
+	}
+	return unitKubelet
+}
+
+func (p *planner) runtimeUnit() string {
+	r := p.in.Facts.Runtime
+	switch {
+	case r != nil && r.Unit != "":
+		return r.Unit
+	case r != nil && r.Name == string(v1alpha1.RuntimeCRIO):
+		return unitCRIO
+	}
+	return unitContainerd
+}
+
+// installUpstream installs packages at one upstream version, with the helpers they need.
+func (p *planner) installUpstream(version Version, names ...string) error {
+	var changes []PackageChange
+	for _, name := range names {
+		c, err := ResolvePackage(p.order, p.in.Candidates, name, version.Upstream())
+		if err != nil {
+			return err
+		}
+		changes = append(changes, p.change(c))
+	}
+	changes, err := p.addHelpers(changes)
+	if err != nil {
+		return err
+	}
+	p.install(changes)
+	return nil
+}
+
+// install adds one transaction. Holds are lifted right before it and are back right
+// after it, so that no other updater finds the packages free for longer than needed.
+func (p *planner) install(changes []PackageChange) {
+	var lift, hold []PackageChange
+	for _, c := range changes {
+		if c.Held {
+			lift = append(lift, PackageChange{Name: c.Name, Held: true})
+		}
+		if c.To != "" && (c.Held || slices.Contains(kubernetesPackages, c.Name)) {
+			hold = append(hold, PackageChange{Name: c.Name, Held: c.Held})
+		}
+	}
+	if len(lift) > 0 {
+		p.add(Step{Kind: StepUnholdPackages, Packages: lift})
+	}
+	p.add(Step{Kind: StepInstallPackages, Packages: changes})
+	if len(hold) > 0 {
+		p.add(Step{Kind: StepHoldPackages, Packages: hold})
+	}
+	for _, c := range changes {
+		p.changes = append(p.changes, c)
+		p.installed[c.Name] = InstalledPackage{Name: c.Name, Version: c.To}
+	}
+}
+
+// change is the move of a package from what is installed to a candidate.
+func (p *planner) change(c Candidate) PackageChange {
+	return PackageChange{
+		Name: c.Name, From: p.installed[c.Name].Version, To: c.Version,
+		File: c.SHA256 + p.fileEnding(), SHA256: c.SHA256, Size: c.Size, URI: candidateURI(c),
+		Held: slices.Contains(p.in.Facts.Packages.Holds, c.Name),
+	}
+}
+
+func (p *planner) fileEnding() string {
+	if p.in.Facts.Packages.Manager == "apt" {
+		return ".deb"
+	}
+	return ".rpm"
+}
+
+// candidateURI escapes the path for use in a URL only: + is legal in a file name and means a space to some servers.
+func candidateURI(c Candidate) string {
+	segments := strings.Split(strings.TrimPrefix(c.Path, "./"), "/")
+	for i := range segments {
+		segments[i] = strings.ReplaceAll(url.PathEscape(segments[i]), "+", "%2B")
+	}
+	return strings.TrimSuffix(c.Source, "/") + "/" + strings.Join(segments, "/")
+}

@@ -1,0 +1,42 @@
+package upgrade
+
+import "fmt"
+
+// Reasons of refusals. They are open strings for programs: more are added, none changes its meaning.
+const (
+	ReasonVersionNotFound        = "VersionNotFound"
+	ReasonVersionUnknown         = "VersionUnknown"
+	ReasonVersionInvalid         = "VersionInvalid"
+	ReasonSkewViolated           = "SkewViolated"
+	ReasonSkewUnknown            = "SkewUnknown"
+	ReasonDowngradeRefused       = "DowngradeRefused"
+	ReasonUnsupportedOS          = "UnsupportedOS"
+	ReasonPackageDBBroken        = "PackageDBBroken"
+	ReasonHeldByOwner            = "HeldByOwner"
+	ReasonNotPackaged            = "NotPackaged"
+	ReasonKubeadmMissing         = "KubeadmMissing"
+	ReasonSourceUnknown          = "SourceUnknown"
+	ReasonSourceAmbiguous        = "SourceAmbiguous"
+	ReasonDependencyUnsolvable   = "DependencyUnsolvable"
+	ReasonRuntimeMismatch        = "RuntimeMismatch"
+	ReasonRuntimeTooOld          = "RuntimeTooOld"
+	ReasonRoleMismatch           = "RoleMismatch"
+	ReasonNodeIdentityMismatch   = "NodeIdentityMismatch"
+	ReasonPackageInvalid         = "PackageInvalid"
+	ReasonProtectedPackage       = "ProtectedPackage"
+	ReasonHopVersionUnknown      = "HopVersionUnknown"
+	ReasonWaitingForControlPlane = "WaitingForControlPlane"
+	ReasonWaitingForFirst        = "WaitingForFirst"
+	ReasonWaitingForKubelets     = "WaitingForKubelets"
+	ReasonEtcdUnsupported        = "EtcdUnsupported"
+)
+
+// refuse is a refusal that only another spec, or a person on the host, can lift.
+func refuse(reason, format string, args ...any) *Blocked {
+	return &Blocked{Reason: reason, Message: fmt.Sprintf(format, args...), Terminal: true}
+}
+
+// wait is a refusal that may pass by itself.
+func wait(reason, format string, args ...any) *Blocked {
+	return &Blocked{Reason: reason, Message: fmt.Sprintf(format, args...)}
+}

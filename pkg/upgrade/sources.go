@@ -1,0 +1,310 @@
+package upgrade
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+)
+
+// CandidateRequest asks which versions of some packages some repositories offer.
+type CandidateRequest struct {
+	Sources  []CandidateSource `json:"sources"`
+	Packages []string          `json:"packages"`
+}
+
+// CandidateSource is a repository to look into, at the minor of the hop; the host's own lists are left alone.
+type CandidateSource struct {
+	Name       string   `json:"name"`
+	URI        string   `json:"uri"`
+	Suites     []string `json:"suites,omitempty"`
+	Components []string `json:"components,omitempty"`
+	// SignedBy is the keyring: the bare name of one on the host when it comes from
+	// spec, or what the host's own source file says, often a path.
+	SignedBy string `json:"signedBy,omitempty"`
+}
+
+// SourceKubernetes is the name of the package source of kubelet and kubeadm.
+const SourceKubernetes = "kubernetes"
+
+// minorPlaceholder stands for the minor of the hop in a source's URI.
+const minorPlaceholder = "{minor}"
+
+// minorSegment is the path segment that names the minor of a per-minor repository.
+var minorSegment = regexp.MustCompile(`/v1\.[0-9]+(/|$)`)
+
+// Sources says which repositories must be looked into for a hop, for which
+// packages, and how the host's sources change for it. A source in spec wins; else
+// the host's own source of a package is followed to the target's minor when its URI
+// names one, and used as it is when not. No URI is ever guessed.
+func Sources(facts Facts, target v1alpha1.Target, spec v1alpha1.MachineSpec) (CandidateRequest, []SourceChange, error) {
+	packages := packagesWanted(facts, target, spec)
+	if len(packages) == 0 {
+		return CandidateRequest{}, nil, nil
+	}
+	s := &sourceSet{facts: facts}
+	for _, src := range facts.Packages.Sources {
+		s.now = append(s.now, hostSource{facts: src, uri: src.URI})
+	}
+	if err := s.applySpec(spec.PackageSources, sourceMinor(facts, target)); err != nil {
+		return CandidateRequest{}, nil, err
+	}
+	for _, l := range lanes(facts, target) {
+		if err := s.follow(l); err != nil {
+			return CandidateRequest{}, nil, err
+		}
+	}
+	return CandidateRequest{Sources: s.request(packages), Packages: packages}, s.changes(), nil
+}
+
+// hostSource is a source as it is and as it is to be.
+type hostSource struct {
+	facts SourceFacts
+	uri   string // after the hop
+	spec  *v1alpha1.PackageSource
+}
+
+type sourceSet struct {
+	facts Facts
+	now   []hostSource
+}
+
+// lane is a set of packages that is published in one repository per minor.
+type lane struct {
+	packages  []string
+	installed Version // now on the host
+	target    Version
+}
+
+func lanes(facts Facts, target v1alpha1.Target) []lane {
+	var all []lane
+	if v, ok := kubernetesTarget(target); ok {
+		all = append(all, lane{packages: kubernetesPackages, installed: installedKubernetes(facts), target: v})
+	}
+	if r := target.ContainerRuntime; r != nil && r.Name == v1alpha1.RuntimeCRIO && r.Version != "" {
+		v, _ := ParseRelease(string(r.Version))
+		installed, _ := ParseRuntime(firstOf(runtimeText(facts.Runtime)...))
+		all = append(all, lane{packages: []string{packageCRIO}, installed: installed.Version, target: v})
+	}
+	return all
+}
+
+// kubernetesTarget is the version of the hop's Kubernetes packages; the control plane decides when both move.
+func kubernetesTarget(target v1alpha1.Target) (Version, bool) {
+	return ParseKubernetes(firstOf(string(target.ControlPlane), string(target.Kubelet)))
+}
+
+func installedKubernetes(facts Facts) Version {
+	for _, p := range facts.Packages.Installed {
+		if p.Name == packageKubeadm || p.Name == packageKubelet {
+			return packageUpstream(p.Version)
+		}
+	}
+	return Version{}
+}
+
+func sourceMinor(facts Facts, target v1alpha1.Target) string {
+	if v, ok := kubernetesTarget(target); ok {
+		return v.Minor()
+	}
+	return installedKubernetes(facts).Minor()
+}
+
+// applySpec puts the sources of spec in the place of the host's sources of the same name.
+func (s *sourceSet) applySpec(sources []v1alpha1.PackageSource, minor string) error {
+	for i := range sources {
+		src := &sources[i]
+		if strings.Contains(src.URI, minorPlaceholder) && minor == v1alpha1.Unknown {
+			return refuse(ReasonVersionUnknown, "spec.packageSources %q has %s in its URI, but neither the target nor this host has a Kubernetes version to fill it in: write the minor out", src.Name, minorPlaceholder)
+		}
+		uri := strings.ReplaceAll(src.URI, minorPlaceholder, minor)
+		if at := s.find(src.Name); at >= 0 {
+			s.now[at].uri, s.now[at].spec = uri, src
+			continue
+		}
+		s.now = append(s.now, hostSource{uri: uri, spec: src})
+	}
+	return nil
+}
+
+// find returns the host's source that a name in spec stands for: the file of that
+// name, or for "kubernetes" the only source that offers its packages.
+func (s *sourceSet) find(name string) int {
+	var named, offering []int
+	for i, h := range s.now {
+		if h.spec != nil || h.facts.File == "" {
+			continue
+		}
+		base := path.Base(h.facts.File)
+		if strings.TrimSuffix(base, path.Ext(base)) == name {
+			named = append(named, i)
+		}
+		if name == SourceKubernetes && offers(h.facts, kubernetesPackages) {
+			offering = append(offering, i)
+		}
+	}
+	switch {
+	case len(named) > 0:
+		return named[0]
+	case len(offering) == 1:
+		return offering[0]
+	}
+	return -1
+}
+
+func offers(src SourceFacts, packages []string) bool {
+	return slices.ContainsFunc(packages, func(p string) bool { return slices.Contains(src.Provides, p) })
+}
+
+// follow points the source of a lane to the target's minor.
+func (s *sourceSet) follow(l lane) error {
+	if !l.target.Known() || s.inSpec(l) {
+		return nil
+	}
+	var offering, perMinor []int
+	for i, h := range s.now {
+		if !offers(h.facts, l.packages) {
+			continue
+		}
+		offering = append(offering, i)
+		switch uriMinor(h.uri) {
+		case l.target.Minor():
+			return nil // the host already has the target's repository
+		case "":
+		default:
+			perMinor = append(perMinor, i)
+		}
+	}
+	switch {
+	case len(offering) == 0 && l.installed.SameMinor(l.target):
+		return nil // no other repository is needed; all that are configured are looked into
+	case len(offering) == 0:
+		return wait(ReasonSourceUnknown, "no source on this host is known to offer %s, so the repository of %s cannot be found: refresh the host's package lists (apt-get update), or name the repository in spec.packageSources as %q with %s in its URI",
+			strings.Join(l.packages, " or "), l.target.Minor(), SourceKubernetes, minorPlaceholder)
+	case len(perMinor) == 0:
+		return nil // a mirror with no minor in its URI is used as it is
+	}
+	return s.rewrite(l, perMinor)
+}
+
+// inSpec says whether spec names the source of a lane.
+func (s *sourceSet) inSpec(l lane) bool {
+	return slices.ContainsFunc(s.now, func(h hostSource) bool {
+		if h.spec == nil {
+			return false
+		}
+		return offers(h.facts, l.packages) || h.spec.Name == SourceKubernetes && slices.Contains(l.packages, packageKubelet)
+	})
+}
+
+// rewrite replaces the minor in the one source that the host's packages come from.
+func (s *sourceSet) rewrite(l lane, perMinor []int) error {
+	if len(perMinor) > 1 {
+		perMinor = slices.DeleteFunc(slices.Clone(perMinor), func(i int) bool { return uriMinor(s.now[i].uri) != l.installed.Minor() })
+	}
+	if len(perMinor) != 1 || len(minorSegment.FindAllString(s.now[perMinor[0]].uri, -1)) != 1 {
+		return refuse(ReasonSourceAmbiguous, "several sources on this host offer %s, or one names several minors, and none is the obvious one to point to %s: leave one of them, or name the repository in spec.packageSources as %q",
+			strings.Join(l.packages, ", "), l.target.Minor(), SourceKubernetes)
+	}
+	h := &s.now[perMinor[0]]
+	h.uri = minorSegment.ReplaceAllString(h.uri, "/"+l.target.Minor()+"${1}")
+	return nil
+}
+
+// uriMinor is the minor in a URI, or "".
+func uriMinor(uri string) string {
+	return strings.Trim(minorSegment.FindString(uri), "/")
+}
+
+// request lists the sources to look into, once each, in the host's order and then
+// those that spec adds. One whose index on the host offers none of the packages is left
+// out, unless some package is in no index that is known: then it could be anywhere.
+func (s *sourceSet) request(packages []string) []CandidateSource {
+	everywhere := slices.ContainsFunc(packages, func(name string) bool {
+		return !slices.Contains(Helpers, name) && !slices.ContainsFunc(s.now, func(h hostSource) bool { return slices.Contains(h.facts.Provides, name) })
+	})
+	var out []CandidateSource
+	for _, h := range s.now {
+		if c := h.candidate(); (everywhere || h.spec != nil || offers(h.facts, packages)) && !slices.ContainsFunc(out, c.sameRepository) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func (c CandidateSource) sameRepository(o CandidateSource) bool {
+	return c.URI == o.URI && slices.Equal(c.Suites, o.Suites) && slices.Equal(c.Components, o.Components)
+}
+
+func (h hostSource) candidate() CandidateSource {
+	c := CandidateSource{Name: h.name(), URI: h.uri, Suites: h.facts.Suites, Components: h.facts.Components, SignedBy: h.facts.SignedBy}
+	if h.spec == nil {
+		return c
+	}
+	c.SignedBy = h.spec.SignedBy
+	if len(h.spec.Suites) > 0 {
+		c.Suites, c.Components = words(h.spec.Suites), words(h.spec.Components)
+	}
+	if len(c.Suites) == 0 {
+		c.Suites = []string{"/"}
+	}
+	return c
+}
+
+func (h hostSource) name() string {
+	if h.spec != nil {
+		return h.spec.Name
+	}
+	base := path.Base(h.facts.File)
+	return strings.TrimSuffix(base, path.Ext(base))
+}
+
+// changes lists the sources of the host that are not what the hop needs.
+func (s *sourceSet) changes() []SourceChange {
+	var out []SourceChange
+	for _, h := range s.now {
+		if h.uri == h.facts.URI {
+			continue
+		}
+		c := h.candidate()
+		change := SourceChange{Name: c.Name, File: h.facts.File, From: h.facts.URI, To: h.uri}
+		if h.spec != nil {
+			change.Suites, change.Components, change.SignedBy = c.Suites, c.Components, c.SignedBy
+		}
+		if change.File == "" {
+			change.File = newSourceFile(s.facts.Packages.Manager, c.Name)
+		}
+		out = append(out, change)
+	}
+	return out
+}
+
+// newSourceFile is where a source goes that the host does not have yet.
+func newSourceFile(manager, name string) string {
+	switch manager {
+	case "dnf":
+		return "/etc/yum.repos.d/" + name + ".repo"
+	case "zypper":
+		return "/etc/zypp/repos.d/" + name + ".repo"
+	}
+	return "/etc/apt/sources.list.d/" + name + ".sources"
+}
+
+func words(in []v1alpha1.SourceWord) []string {
+	out := make([]string, 0, len(in))
+	for _, w := range in {
+		out = append(out, string(w))
+	}
+	return out
+}
+
+func firstOf(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return t
+		}
+	}
+	return ""
+}

@@ -1,0 +1,162 @@
+package upgrade
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+)
+
+// Reasons of the condition UpToDate.
+const (
+	ReasonUpToDate    = "UpToDate"
+	ReasonOutdated    = "Outdated"
+	ReasonAheadOfSpec = "AheadOfSpec"
+	ReasonNotReported = "NotReported"
+)
+
+// UpToDate compares the wish with what is observed, vendor suffixes aside, and says
+// in which fields they differ. What is not understood is never up to date.
+func UpToDate(spec v1alpha1.MachineSpec, status v1alpha1.MachineStatus) (ok bool, reason, message string) {
+	if status.Versions == nil {
+		return false, ReasonNotReported, "the agent of this host has not reported yet"
+	}
+	d := &differences{}
+	if w := spec.Versions; w != nil {
+		d.kubernetes("kubelet", string(w.Kubelet), status.Versions.Kubelet)
+		d.controlPlane(string(w.ControlPlane), status.Versions.ControlPlane)
+		d.release("etcd", string(w.Etcd), status.Versions.Etcd)
+		d.runtime(w.ContainerRuntime, status.Versions.ContainerRuntime)
+	}
+	d.outdated = append(d.outdated, outdatedPackages(spec, status)...)
+	if rebootOutstanding(spec, status) {
+		d.outdated = append(d.outdated, "the host asks for a reboot")
+	}
+	return d.verdict()
+}
+
+// differences collects where observed and wished differ.
+type differences struct{ unknown, outdated, ahead []string }
+
+func (d *differences) verdict() (ok bool, reason, message string) {
+	all := strings.Join(append(append(append([]string{}, d.unknown...), d.outdated...), d.ahead...), "; ")
+	switch {
+	case len(d.unknown) > 0:
+		return false, ReasonVersionUnknown, all
+	case len(d.outdated) > 0:
+		return false, ReasonOutdated, all
+	case len(d.ahead) > 0:
+		return false, ReasonAheadOfSpec, all
+	}
+	return true, ReasonUpToDate, "what runs is what spec wants"
+}
+
+func (d *differences) kubernetes(field, wish, seen string) {
+	if wish == "" {
+		return
+	}
+	want, _ := ParseKubernetes(wish)
+	have, _ := ParseKubernetes(seen)
+	d.compare(field, wish, seen, want, have)
+}
+
+func (d *differences) release(field, wish, seen string) {
+	if wish == "" {
+		return
+	}
+	want, _ := ParseRelease(wish)
+	have, _ := ParseRuntime(seen)
+	d.compare(field, wish, seen, want, have.Version)
+}
+
+func (d *differences) compare(field, wish, seen string, want, have Version) {
+	switch {
+	case !have.Known() || !want.Known():
+		d.unknown = append(d.unknown, fmt.Sprintf("%s reports %q, wanted %s", field, seen, wish))
+	case have.LessThan(want):
+		d.outdated = append(d.outdated, fmt.Sprintf("%s runs %s, wanted %s", field, seen, wish))
+	case want.LessThan(have):
+		d.ahead = append(d.ahead, fmt.Sprintf("%s runs %s, newer than the wanted %s", field, seen, wish))
+	}
+}
+
+// controlPlane compares each component: one that lags is an unfinished upgrade.
+func (d *differences) controlPlane(wish string, seen *v1alpha1.ObservedControlPlane) {
+	if wish == "" {
+		return
+	}
+	if seen == nil {
+		seen = &v1alpha1.ObservedControlPlane{}
+	}
+	d.kubernetes("API server", wish, seen.APIServer)
+	if seen.ControllerManager != "" {
+		d.kubernetes("controller manager", wish, seen.ControllerManager)
+	}
+	if seen.Scheduler != "" {
+		d.kubernetes("scheduler", wish, seen.Scheduler)
+	}
+}
+
+func (d *differences) runtime(wish *v1alpha1.ContainerRuntime, seen *v1alpha1.ObservedRuntime) {
+	if wish == nil {
+		return
+	}
+	if seen == nil {
+		seen = &v1alpha1.ObservedRuntime{}
+	}
+	if seen.Name != "" && seen.Name != string(wish.Name) {
+		d.outdated = append(d.outdated, fmt.Sprintf("the container runtime is %s, wanted %s", seen.Name, wish.Name))
+		return
+	}
+	d.release(string(wish.Name), string(wish.Version), firstOf(seen.Version, seen.Text))
+}
+
+// outdatedPackages says which packages of spec.os are not as they are wished to be.
+func outdatedPackages(spec v1alpha1.MachineSpec, status v1alpha1.MachineStatus) []string {
+	if spec.OS == nil {
+		return nil
+	}
+	seen, order := observedPackages(status)
+	var out []string
+	for _, p := range spec.OS.Packages {
+		have := seen[p.Name]
+		switch {
+		case p.State == v1alpha1.PackageAbsent && have != "":
+			out = append(out, fmt.Sprintf("package %s %s is installed, wanted absent", p.Name, have))
+		case p.State != v1alpha1.PackageAbsent && have == "":
+			out = append(out, fmt.Sprintf("package %s is absent, wanted %s", p.Name, firstOf(p.Version, "present")))
+		case have != "" && !satisfies(order, have, p.Version):
+			out = append(out, fmt.Sprintf("package %s is %s, wanted %s", p.Name, have, p.Version))
+		}
+	}
+	return out
+}
+
+// observedPackages are the reported packages, and how their manager orders versions.
+func observedPackages(status v1alpha1.MachineStatus) (map[string]string, Ordering) {
+	seen := map[string]string{}
+	if status.OS == nil {
+		return seen, CompareDeb
+	}
+	for _, p := range status.OS.Packages {
+		seen[p.Name] = p.Version
+	}
+	switch status.OS.ID {
+	case "debian", "ubuntu", "raspbian", "linuxmint":
+		return seen, CompareDeb
+	}
+	return seen, equalOnly
+}
+
+// equalOnly tells equal from different, for systems whose package manager the status does not name.
+func equalOnly(a, b string) int {
+	if a == b || CompareDeb(a, b) == 0 && CompareRPM(a, b) == 0 {
+		return 0
+	}
+	return strings.Compare(a, b)
+}
+
+// rebootOutstanding says that the host asks for a reboot and spec, in so many words, wants it to have one.
+func rebootOutstanding(spec v1alpha1.MachineSpec, status v1alpha1.MachineStatus) bool {
+	return spec.OS != nil && spec.OS.Reboot == v1alpha1.RebootIfRequired && status.OS != nil && status.OS.RebootRequired
+}
