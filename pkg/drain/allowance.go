@@ -5,16 +5,13 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 )
 
-// allowance hands out, in one look at the budgets, as many tries as they have room
-// for: one freed disruption wakes one blocked pod, not all of them.
+// allowance hands out as many tries as each version of a budget has room for: one
+// freed disruption wakes one blocked pod, not all of them, even while the watch is
+// behind the eviction that has used it up.
 type allowance struct {
 	budgets []*policyv1.PodDisruptionBudget
-	fresh   bool // from the watch
-	taken   map[string]int32
-}
-
-func newAllowance(budgets []*policyv1.PodDisruptionBudget, fresh bool) *allowance {
-	return &allowance{budgets: budgets, fresh: fresh, taken: map[string]int32{}}
+	fresh   bool             // from the watch
+	taken   map[string]int32 // by version; it outlives one look
 }
 
 // take says whether news make it likely that a blocked pod may leave now.
@@ -34,11 +31,10 @@ func (a *allowance) take(e *entry) bool {
 	if !ready(e.pod) { // unhealthy pods take nothing from the budget
 		return true
 	}
-	key := b.Namespace + "/" + b.Name
-	if a.taken[key] >= b.Status.DisruptionsAllowed {
+	if a.taken[version(b)] >= b.Status.DisruptionsAllowed {
 		return false
 	}
-	a.taken[key]++
+	a.taken[version(b)]++
 	return true
 }
 

@@ -73,6 +73,7 @@ func newRun(d *Drainer, node string) *run {
 		selector: newSelector(d.client, d.opts),
 		entries:  map[types.UID]*entry{},
 		ignored:  map[types.UID]bool{},
+		taken:    map[string]int32{},
 		wake:     make(chan struct{}, 1),
 		results:  make(chan attempt, maxInFlight),
 	}

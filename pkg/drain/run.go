@@ -28,13 +28,14 @@ type run struct {
 	inFlight        int
 	total           int
 	nextFallback    time.Time
+	taken           map[string]int32
 	deleted         bool // past the deadline, by policy
 	result          Result
 }
 
 // attempt is the outcome of one eviction request.
 type attempt struct {
-	uid types.UID
+	pod *corev1.Pod
 	err error
 }
 
@@ -42,7 +43,7 @@ func (r *run) drain(ctx context.Context) error {
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}
-	for len(r.entries) > 0 {
+	for len(r.entries) > 0 || r.inFlight > 0 { // an answer may come after its pod has gone
 		if !time.Now().Before(r.deadline) {
 			if done, err := r.expire(ctx); done || err != nil {
 				return err
@@ -143,7 +144,7 @@ func (r *run) admit(ctx context.Context, pod *corev1.Pod) (*BlockedPod, error) {
 // startDue sends the evictions that may succeed now.
 func (r *run) startDue(ctx context.Context) {
 	now := time.Now()
-	room := newAllowance(r.budgets(), r.budgetWatch != nil && r.budgetWatch.hasSynced())
+	room := &allowance{budgets: r.budgets(), fresh: r.budgetWatch != nil && r.budgetWatch.hasSynced(), taken: r.taken}
 	fallback := !now.Before(r.nextFallback)
 	for _, e := range r.ordered() {
 		if r.inFlight >= maxInFlight {
@@ -171,7 +172,7 @@ func (r *run) send(ctx context.Context, e *entry, room *allowance) {
 	r.inFlight++
 	r.result.Requests++
 	pod := e.pod
-	go func() { r.results <- attempt{pod.UID, evict(ctx, r.client, pod)} }() // never blocks: as many places as requests
+	go func() { r.results <- attempt{pod, evict(ctx, r.client, pod)} }() // never blocks: as many places as requests
 }
 
 // await sleeps until something has happened that startDue may act on.
@@ -221,6 +222,8 @@ func (r *run) alarm() time.Time {
 // expire applies the policy for the deadline. Done means that the drain ends here without an error.
 func (r *run) expire(ctx context.Context) (done bool, err error) {
 	switch {
+	case len(r.entries) == 0:
+		return true, nil
 	case r.opts.OnTimeout == ActionProceed:
 		r.result.Remaining = append(r.result.Remaining, r.remaining()...)
 		return true, nil

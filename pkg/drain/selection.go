@@ -161,4 +161,3 @@ func (d cachedDaemonSets) Get(ctx context.Context, name string, _ metav1.GetOpti
 	}
 	return &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: d.namespace, Name: name}}, nil
 }
-

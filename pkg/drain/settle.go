@@ -9,16 +9,18 @@ import (
 // settle takes in the answer to one eviction. It returns an error only when the whole drain has to end.
 func (r *run) settle(ctx context.Context, a attempt) error {
 	r.inFlight--
-	e := r.entries[a.uid]
+	answer, after := classify(a.err)
+	if answer == answerEvicted {
+		r.result.Evicted++
+		r.emit(EventEvicted, a.pod, "", "")
+	}
+	e := r.entries[a.pod.UID]
 	if e == nil || e.state != stateEvicting { // gone, or deleted by policy, while the request was under way
 		return nil
 	}
-	answer, after := classify(a.err)
 	switch answer {
 	case answerEvicted:
 		e.leave()
-		r.result.Evicted++
-		r.emit(EventEvicted, e.pod, "", "")
 	case answerGone:
 		e.leave() // the watch will say so too
 	case answerConflict: // news of the pod is on its way; until then, without a fuss

@@ -65,8 +65,6 @@ type Baseline struct {
 	ControlPlane string `json:"controlPlane,omitempty"`
 	RuntimeName  string `json:"runtimeName,omitempty"`
 	Runtime      string `json:"runtime,omitempty"`
-	// Packages that the plan touches, as installed.
-	Packages []upgrade.InstalledPackage `json:"packages,omitempty"`
 	// Holds among the packages that the plan touches.
 	Holds []string `json:"holds,omitempty"`
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
-const kubeletUnit = "kubelet.service"
+// KubeletUnit is the unit of the kubelet.
+const KubeletUnit = "kubelet.service"
 
 // component is what Refit knows of a unit: how to see that it works, and what it runs.
 type component int
@@ -104,3 +105,6 @@ func controlPlaneRuns(ctx context.Context, h *Host, want string) error {
 	}
 	return nil
 }
+
+// IsRuntime says whether a unit is that of a container runtime.
+func IsRuntime(unit string) bool { return componentOf(unit) == containerRuntime }

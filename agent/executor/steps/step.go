@@ -23,6 +23,8 @@ type Run struct {
 	// Expect is what must run once the steps up to here took effect: the plan's final
 	// expectation, or the baseline in a rollback.
 	Expect upgrade.Expectation
+	// Held are the packages that are on hold before this step.
+	Held map[string]bool
 	// PackageDir holds the files to install.
 	PackageDir string
 	// Poll is the pause between two looks at something that takes time.
@@ -56,7 +58,7 @@ var kinds = map[upgrade.StepKind]Kind{
 	upgrade.StepKubeadmUpgrade:  {Do: kubeadmUpgrade, Capture: captureKubeadm, Deadline: 40 * time.Minute, UsesUnits: true},
 	upgrade.StepReloadUnits:     {Do: reloadUnits, Deadline: 2 * time.Minute, UsesUnits: true},
 	upgrade.StepStopSandboxes:   {Do: stopSandboxes, Deadline: 10 * time.Minute, Interruptible: true, UsesUnits: true},
-	upgrade.StepRestartUnit:     {Do: restartUnit, Deadline: 8 * time.Minute, Interruptible: true, UsesUnits: true},
+	upgrade.StepRestartUnit:     {Do: restartUnit, Deadline: 5 * time.Minute, Interruptible: true, UsesUnits: true},
 	upgrade.StepRunHook:         {Do: runHook, Deadline: 30 * time.Minute, UsesUnits: true},
 	upgrade.StepReboot:          {Do: reboot, Deadline: 30 * time.Minute, Interruptible: true, UsesUnits: true},
 	upgrade.StepVerify:          {Do: verify, Deadline: 10 * time.Minute, Interruptible: true, UsesUnits: true},
