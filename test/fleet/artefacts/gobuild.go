@@ -31,13 +31,13 @@ type goModule struct {
 
 func (b goBuild) run(ctx context.Context, w workplace) error {
 	src := filepath.Join(w.dir, "src")
-	if err := b.generate(ctx, src); err != nil {
+	if err := b.generate(ctx, w, src); err != nil {
 		return err
 	}
 	names := slices.Sorted(maps.Keys(b.commands))
 	for i, name := range names {
 		w.note(fmt.Sprintf("compiling %s (%d of %d)", name, i+1, len(names)))
-		cmd := goCommand(src, "build", "-mod=mod", "-trimpath", "-buildvcs=false", "-ldflags", strings.Join(b.ldflags, " "),
+		cmd := goCommand(src, "build", "-trimpath", "-buildvcs=false", "-ldflags", strings.Join(b.ldflags, " "),
 			"-o", filepath.Join(w.dir, "bin", name), b.commands[name])
 		cmd.argv, cmd.log = append([]string{"nice", "-n", "10"}, cmd.argv...), w.log
 		if err := cmd.run(ctx); err != nil {
@@ -50,9 +50,10 @@ func (b goBuild) run(ctx context.Context, w workplace) error {
 	return nil
 }
 
-// generate writes the module file. A published module's own `replace` lines are ignored when it is a dependency, so
+// generate writes the module. A file that imports the commands lets `go mod tidy` complete the module's requirements;
+// it carries on past packages that only tests of dependencies import. A published module's own `replace` lines are ignored when it is a dependency, so
 // they are repeated: a local directory stands for the module of the same release that was published from it.
-func (b goBuild) generate(ctx context.Context, src string) error {
+func (b goBuild) generate(ctx context.Context, w workplace, src string) error {
 	if err := os.MkdirAll(src, 0o755); err != nil {
 		return fmt.Errorf("creating generated module: %w", err)
 	}
@@ -60,10 +61,23 @@ func (b goBuild) generate(ctx context.Context, src string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(src, "go.mod"), []byte(b.goMod(mod)), 0o644); err != nil {
-		return fmt.Errorf("writing generated module: %w", err)
+	for name, text := range map[string]string{"go.mod": b.goMod(mod), "tools.go": b.importer()} {
+		if err := os.WriteFile(filepath.Join(src, name), []byte(text), 0o644); err != nil {
+			return fmt.Errorf("writing generated module: %w", err)
+		}
 	}
-	return nil
+	w.note("resolving dependencies")
+	tidy := goCommand(src, "mod", "tidy", "-e")
+	tidy.log = w.log
+	return tidy.run(ctx)
+}
+
+func (b goBuild) importer() string {
+	text := "//go:build tools\n\npackage fleetbuild\n\nimport (\n"
+	for _, name := range slices.Sorted(maps.Keys(b.commands)) {
+		text += fmt.Sprintf("\t_ %q\n", b.commands[name])
+	}
+	return text + ")\n"
 }
 
 func (b goBuild) goMod(mod goModule) string {
