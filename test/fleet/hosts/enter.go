@@ -26,22 +26,32 @@ func (h Host) startInside(command func() *exec.Cmd) (*exec.Cmd, error) {
 	if leader == 0 {
 		return nil, ErrOff
 	}
-	type result struct {
-		cmd *exec.Cmd
-		err error
-	}
-	done := make(chan result, 1)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine, and nothing else ever runs in it
+	var cmd *exec.Cmd
+	err := onThrowawayThread(func() error {
 		if err := enter(leader); err != nil {
-			done <- result{err: err}
+			return err
+		}
+		cmd = command()
+		return cmd.Start()
+	})
+	return cmd, err
+}
+
+// onThrowawayThread runs f in a thread that is used for nothing else, neither before nor after. It is never the process's
+// first: that one does not end, and it is what /proc/self and the process id stand for when somebody asks for our mounts or
+// our network.
+func onThrowawayThread(f func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		if unix.Gettid() == unix.Getpid() {
+			defer runtime.UnlockOSThread()
+			done <- onThrowawayThread(f) // in another thread, as this one is taken until then
 			return
 		}
-		cmd := command()
-		done <- result{cmd: cmd, err: cmd.Start()}
+		done <- f() // locked to the end: the thread ends with the goroutine
 	}()
-	r := <-done
-	return r.cmd, r.err
+	return <-done
 }
 
 // enter moves the calling thread into the host; its children will be in the host's pid namespace.
