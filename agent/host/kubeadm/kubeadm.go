@@ -16,6 +16,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/refit-dev/refit/agent/host/command"
+	"github.com/refit-dev/refit/agent/host/controlplane"
 	"github.com/refit-dev/refit/agent/host/files"
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/pkg/upgrade"
@@ -152,8 +153,12 @@ func (k *Kubeadm) run(ctx context.Context, args []string) error {
 	defer log.Close() //nolint:errcheck // what it holds is information only
 	what := k.Program + " " + strings.Join(args, " ")
 	_, _ = fmt.Fprintf(log, "\n--- %s %s\n", time.Now().UTC().Format(time.RFC3339), what)
+	proxies, err := controlplane.New(k.Root).ProxyEnvironment()
+	if err != nil {
+		return fmt.Errorf("looking for the proxies that kubeadm is to keep: %w", err)
+	}
 	logr.FromContextOrDiscard(ctx).Info("Running kubeadm", "arguments", args, "log", path)
-	result, err := k.Runner.Run(ctx, command.Command{Argv: append([]string{k.Program}, args...), Timeout: k.Timeout, Log: log})
+	result, err := k.Runner.Run(ctx, command.Command{Argv: append([]string{k.Program}, args...), Env: proxies, Timeout: k.Timeout, Log: log})
 	if err == nil {
 		return nil
 	}
