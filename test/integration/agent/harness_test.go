@@ -163,8 +163,13 @@ func (c *cluster) machine() *v1alpha1.Machine {
 // eventually waits until the Machine is as described, and returns it.
 func (c *cluster) eventually(what string, ok func(*v1alpha1.Machine) bool) *v1alpha1.Machine {
 	c.t.Helper()
+	return c.eventuallyWithin(patience, what, ok)
+}
+
+func (c *cluster) eventuallyWithin(limit time.Duration, what string, ok func(*v1alpha1.Machine) bool) *v1alpha1.Machine {
+	c.t.Helper()
 	var last *v1alpha1.Machine
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if last = c.machine(); ok(last) {
 			return last
 		}
