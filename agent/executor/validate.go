@@ -22,7 +22,7 @@ var (
 	unitName       = regexp.MustCompile(`^[a-z0-9][a-z0-9@_.-]*\.service$`)
 	hookName       = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
 	k8sVersion     = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*$`)
-	preflightID    = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*$`)
+	preflightID    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 )
 
 // Validate says whether the executor can and may run an operation. The plan came over
