@@ -27,8 +27,9 @@ func TestHostRuntimeStartsARealSandbox(t *testing.T) {
 	require.NoError(t, err)
 	t.Logf("%+v", info)
 	assert.NotEmpty(t, info.CgroupDriver)
-	assert.NotEmpty(t, info.SandboxImage)
-	require.NoError(t, r.Pull(t.Context(), info.SandboxImage))
+	if info.SandboxImage != "" { // containerd 2 does not say
+		require.NoError(t, r.Pull(t.Context(), info.SandboxImage))
+	}
 
 	before, err := r.Sandboxes(t.Context())
 	require.NoError(t, err)
