@@ -42,8 +42,8 @@ type Executor struct {
 	Units Units
 	// Program is the absolute path of refit-executor.
 	Program string
-	// Root is passed on to the executor when it is not "/".
-	Root string
+	// Name tells the probes of one user of this package from those of another; "" is the agent.
+	Name string
 	// RunDir is where requests and results are exchanged, such as /run/refit.
 	RunDir string
 }
@@ -115,7 +115,7 @@ type probe struct {
 }
 
 func (x *Executor) probe(ctx context.Context, p probe) (systemd.Exit, error) {
-	unit, output := "refit-probe-"+p.name, filepath.Join(x.RunDir, p.name+".json")
+	unit, output := x.probeName(p.name), x.file(p.name+".json")
 	if err := x.makeRoom(ctx, unit, output); err != nil {
 		return systemd.Exit{}, err
 	}
@@ -172,7 +172,7 @@ func (x *Executor) writeRequest(name string, v any) (string, error) {
 	if err := os.MkdirAll(x.RunDir, 0o700); err != nil {
 		return "", fmt.Errorf("making %s: %w", x.RunDir, err)
 	}
-	path := filepath.Join(x.RunDir, name+"-request.json")
+	path := x.file(name + "-request.json")
 	return path, files.WriteAtomic(path, text, 0o600)
 }
 
@@ -187,12 +187,20 @@ func readResult(path string, into any) error {
 	return nil
 }
 
-func (x *Executor) argv(args ...string) []string {
-	argv := append([]string{x.Program}, args...)
-	if x.Root != "" && x.Root != "/" {
-		argv = append(argv, "--root", x.Root)
+func (x *Executor) argv(args ...string) []string { return append([]string{x.Program}, args...) }
+
+func (x *Executor) probeName(probe string) string {
+	if x.Name == "" {
+		return "refit-probe-" + probe
 	}
-	return argv
+	return "refit-probe-" + x.Name + "-" + probe
+}
+
+func (x *Executor) file(name string) string {
+	if x.Name != "" {
+		name = x.Name + "-" + name
+	}
+	return filepath.Join(x.RunDir, name)
 }
 
 // OperationUnit is the unit that carries an operation out.

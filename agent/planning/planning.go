@@ -60,7 +60,10 @@ func (p *Planner) Plan(ctx context.Context, machine *v1alpha1.Machine) Outcome {
 		return refused(out, ReasonProbeFailed, fmt.Errorf("probing the host: %w", err))
 	}
 	out.Facts = &facts
-	plan, err := p.draft(ctx, machine, facts)
+	plan, err := Draft(ctx, p.Executor, upgrade.PlanInput{
+		Machine: machine.Name, Spec: machine.Spec, Assignment: *machine.Status.Assignment,
+		Facts: facts, Record: p.Records.Record(),
+	})
 	if err != nil {
 		return refused(out, ReasonSourceUnavailable, err)
 	}
@@ -81,25 +84,25 @@ func (p *Planner) Plan(ctx context.Context, machine *v1alpha1.Machine) Outcome {
 	return out
 }
 
-// draft is the plan before it is staged.
-func (p *Planner) draft(ctx context.Context, machine *v1alpha1.Machine, facts upgrade.Facts) (upgrade.Plan, error) {
-	assignment := *machine.Status.Assignment
-	request, _, err := upgrade.Sources(facts, assignment.Target, machine.Spec)
+// Candidates reads what package sources offer.
+type Candidates interface {
+	Candidates(ctx context.Context, request upgrade.CandidateRequest) ([]upgrade.Candidate, error)
+}
+
+// Draft is the plan before it is staged: it looks up the candidates and asks the planner.
+func Draft(ctx context.Context, lookup Candidates, in upgrade.PlanInput) (upgrade.Plan, error) {
+	request, _, err := upgrade.Sources(in.Facts, in.Assignment.Target, in.Spec)
 	if err != nil {
 		return upgrade.Plan{}, fmt.Errorf("choosing package sources: %w", err)
 	}
-	var candidates []upgrade.Candidate
 	if len(request.Packages) > 0 {
-		if candidates, err = p.Executor.Candidates(ctx, request); err != nil {
+		if in.Candidates, err = lookup.Candidates(ctx, request); err != nil {
 			return upgrade.Plan{}, fmt.Errorf("reading package sources (%s): %w", sourceURIs(request), err)
 		}
 	}
-	plan, err := upgrade.NewPlan(upgrade.PlanInput{
-		Machine: machine.Name, Spec: machine.Spec, Assignment: assignment,
-		Facts: facts, Candidates: candidates, Record: p.Records.Record(),
-	})
+	plan, err := upgrade.NewPlan(in)
 	if err != nil {
-		return upgrade.Plan{}, fmt.Errorf("planning assignment %s: %w", assignment.ID, err)
+		return upgrade.Plan{}, fmt.Errorf("planning assignment %s: %w", in.Assignment.ID, err)
 	}
 	return plan, nil
 }

@@ -96,6 +96,9 @@ func reportOperation(out *v1alpha1.MachineStatus, s State) {
 	op := *s.Operation
 	now := metav1.NewTime(s.Now.Truncate(time.Second))
 	op.LastUpdateTime = &now
+	if op.State != v1alpha1.OperationProcessing && sameState(&op, s.Base.LastOperation) {
+		op.LastUpdateTime = s.Base.LastOperation.LastUpdateTime // an end is reported once
+	}
 	out.LastOperation = &op
 }
 

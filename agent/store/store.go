@@ -202,3 +202,29 @@ func (s *Store) path(kind, id string) (string, error) {
 	}
 	return filepath.Join(s.dir, kind, id+".json"), nil
 }
+
+// Unbegun are the accepted operations whose executor has written no journal yet.
+func (s *Store) Unbegun() ([]upgrade.Operation, error) {
+	entries, err := os.ReadDir(filepath.Join(s.dir, "operations"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("listing operations: %w", err)
+	}
+	var out []upgrade.Operation
+	var errs []error
+	for _, entry := range entries {
+		id, ok := strings.CutSuffix(entry.Name(), ".json")
+		if !ok || !journal.ValidID(id) {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(s.JournalDir(), entry.Name())); !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		op, err := s.Operation(id)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		out = append(out, op)
+	}
+	return out, errors.Join(errs...)
+}

@@ -1,6 +1,7 @@
 package upgrade
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -52,7 +53,7 @@ func (v *View) allowControlPlane(host HostState, hop Version) *Blocked {
 		return wait(ReasonWaitingForControlPlane, "%s waits before it goes to %s: the API servers of %s are more than one minor older, and all must be within one minor of each other", host.Name, hop, nameHosts(peers))
 	}
 	if len(v.deaf) > 0 {
-		return wait(ReasonVersionUnknown, "the kubelets of %s report no version that is understood, so it is not known whether an API server %s would leave them behind: see that they run", nameHosts(v.deaf), hop)
+		return wait(ReasonVersionUnknown, "the kubelets of %s report no version that is understood, so it is not known whether an API server %s would leave them behind: see that they run", nameHosts(slices.Sorted(maps.Keys(v.deaf))), hop)
 	}
 	if lagging := v.lagging(hop); len(lagging) > 0 && hop.MinorsAhead(now) > 0 {
 		return wait(ReasonWaitingForKubelets, "an API server %s would leave these kubelets too far behind: %s; upgrade them first", hop, nameHosts(lagging))

@@ -110,7 +110,8 @@ func (p *planner) checkKubelet() error {
 	}
 	pkg, packaged := p.installed[packageKubelet]
 	p.want.kubelet, p.want.kubeletNow = want, now
-	p.want.kubeletChanges = !now.Equal(want) || packaged && !carries(pkg.Version, want.Upstream())
+	running, _ := ParseKubernetes(p.in.Facts.Kubelet.Running)
+	p.want.kubeletChanges = !running.Equal(want) || packaged && !carries(pkg.Version, want.Upstream())
 	if p.want.kubeletChanges && !packaged {
 		return refuse(ReasonNotPackaged, "the kubelet of this host runs %s but no package %s is installed: Refit moves packages, and leaves a kubelet that was installed otherwise alone", now.Raw(), packageKubelet)
 	}
@@ -124,7 +125,7 @@ func (p *planner) checkKubelet() error {
 func (p *planner) kubeletNow() (Version, error) {
 	k := p.in.Facts.Kubelet
 	if k == nil {
-		return Version{}, refuse(ReasonVersionUnknown, "no kubelet was found on this host: install it, or remove spec.versions.kubelet")
+		return Version{}, wait(ReasonVersionUnknown, "no kubelet was found on this host: install it, or remove spec.versions.kubelet")
 	}
 	return parseObserved("kubelet", firstOf(k.Running, k.Installed))
 }
@@ -140,14 +141,14 @@ func (p *planner) checkRuntime() error {
 	}
 	seen := p.in.Facts.Runtime
 	if seen == nil || seen.Name == "" {
-		return refuse(ReasonVersionUnknown, "no container runtime answers on this host, so it is not known what %s %s would replace: see that the runtime runs, then retry", r.Name, r.Version)
+		return wait(ReasonVersionUnknown, "no container runtime answers on this host, so it is not known what %s %s would replace: see that the runtime runs", r.Name, r.Version)
 	}
 	if seen.Name != string(r.Name) {
 		return refuse(ReasonRuntimeMismatch, "this host runs %s and spec wants %s: changing the container runtime in place is not supported; set spec.versions.containerRuntime.name to %s", seen.Name, r.Name, seen.Name)
 	}
 	now, ok := ParseRuntime(firstOf(runtimeText(seen)...))
 	if !ok {
-		return refuse(ReasonVersionUnknown, "the version of %s on this host is %q, which is no version: nothing is planned on a guess", seen.Name, firstOf(runtimeText(seen)...))
+		return wait(ReasonVersionUnknown, "the version of %s on this host is %q, which is no version: nothing is planned on a guess", seen.Name, firstOf(runtimeText(seen)...))
 	}
 	return p.judgeRuntime(want, now.Version)
 }

@@ -49,7 +49,7 @@ func (d dependency) satisfiedBy(order Ordering, version string) bool {
 
 // Helpers are packages that come along only because a package of Kubernetes or of
 // the runtime depends on them. No others are ever added to a plan.
-var Helpers = []string{"cri-tools", "kubernetes-cni", "conntrack", "socat", "runc"}
+var Helpers = []string{packageCRITools, packageKubernetesCNI, packageRunc}
 
 // addHelpers adds the helpers that the chosen packages need newer than what is installed.
 func (p *planner) addHelpers(changes []PackageChange) ([]PackageChange, error) {

@@ -48,24 +48,20 @@ func (n *next) plan() *Blocked {
 		return err
 	}
 	stuck := err
-	if err := n.kubelet(hop); err != nil {
-		return err
-	}
+	err = n.kubelet(hop)
 	if stuck != nil && n.target.Kubelet == "" {
 		return stuck
+	}
+	if err != nil {
+		return err
 	}
 	if n.last && stuck == nil {
 		n.ride()
 	}
-	if n.empty() {
+	if Arrived(n.target) {
 		return n.held
 	}
 	return n.describe(hop)
-}
-
-func (n *next) empty() bool {
-	t := n.target
-	return t.Kubelet == "" && t.ControlPlane == "" && t.Etcd == "" && t.ContainerRuntime == nil && !t.OS
 }
 
 // controlPlane adds the machine's next control-plane hop, and returns it.
@@ -198,7 +194,7 @@ func (n *next) kubelet(hop Version) *Blocked {
 func (n *next) moveKubelet(now, wish, hop Version, api versionRange) *Blocked {
 	behind := api.max.MinorsAhead(wish) > kubeletSkew(wish)
 	switch {
-	case hop.Known() && (!n.last || behind || wish.MinorsAhead(api.min) > 0 || !wish.SameMinor(hop)):
+	case hop.Known() && (!n.last || behind || wish.MinorsAhead(api.min) > 0 || !wish.SameMinor(hop) || n.patchAwaited(wish, api.min)):
 		n.last = false // the control plane goes alone, the kubelet has its own window
 	case behind:
 		return refuse(ReasonSkewViolated, "spec wants kubelet %s on %s, which is %d minors behind the newest API server %s: at most %d are allowed", wish.Raw(), n.host.Name, api.max.MinorsAhead(wish), api.max.Raw(), kubeletSkew(wish))

@@ -57,3 +57,140 @@ func TestAWorkerFollowsAnUpgradedControlPlane(t *testing.T) {
 	assert.Equal(t, w.Wish, target.Versions)
 	assert.Equal(t, v1alpha1.KubeadmOther, role)
 }
+
+// Casebook B25: kubeadm's own limit is stricter than the policy up to v1.28, and so is the policy for old kubelets.
+func TestTheStricterOfPolicyAndKubeadmDecides(t *testing.T) {
+	for name, tc := range map[string]struct {
+		api, target, kubelet string
+		blocked              bool
+	}{
+		"kubeadm 1.28 refuses two minors behind":       {api: "v1.27.9", target: "v1.28.9", kubelet: "v1.26.4", blocked: true},
+		"kubeadm 1.29 takes three minors behind":       {api: "v1.28.9", target: "v1.29.6", kubelet: "v1.26.4"},
+		"four minors behind are too many":              {api: "v1.28.9", target: "v1.29.6", kubelet: "v1.25.16", blocked: true},
+		"a kubelet before 1.25 may lag by two":         {api: "v1.26.9", target: "v1.27.6", kubelet: "v1.24.9", blocked: true},
+		"a patch move needs no kubelet to move first":  {api: "v1.28.8", target: "v1.28.9", kubelet: "v1.26.4"},
+		"a kubelet that is not understood is no proof": {api: "v1.36.3", target: "v1.37.2", kubelet: "Unknown", blocked: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cp := at("cp1", tc.api, tc.api, wishBoth(tc.target))
+			lagging := at("rack1-07", tc.kubelet, "", v1alpha1.Versions{})
+			lagging.Managed = false // nodes that Refit does not manage count too
+			blocked := Allowed(Fleet{Hosts: []HostState{cp, lagging}}, cp, v1alpha1.Target{Versions: v1alpha1.Versions{ControlPlane: v1alpha1.KubernetesVersion(tc.target)}})
+			if !tc.blocked {
+				require.Nil(t, blocked)
+				return
+			}
+			require.NotNil(t, blocked)
+			assert.Contains(t, blocked.Message, "rack1-07", "the lagging machine is named")
+		})
+	}
+}
+
+func TestOnlyOneMachineIsTheFirstOfAHop(t *testing.T) {
+	wish := wishBoth("v1.37.2")
+	cp1, cp2 := at("cp1", "v1.36.3", "v1.36.3", wish), at("cp2", "v1.36.3", "v1.36.3", wish)
+	fleet := Fleet{Hosts: []HostState{cp2, cp1}}
+
+	_, role, skew, blocked := NextTarget(fleet, cp1, wish)
+	require.Nil(t, blocked)
+	assert.Equal(t, v1alpha1.KubeadmFirst, role)
+	assert.Equal(t, v1alpha1.Skew{MinAPIServer: "v1.36.3", MaxAPIServer: "v1.37.2"}, skew)
+	_, _, _, blocked = NextTarget(fleet, cp2, wish)
+	requireBlocked(t, blocked, ReasonWaitingForFirst)
+
+	t.Run("it stays the first until it has succeeded", func(t *testing.T) {
+		begun := cp2
+		begun.First = true
+		_, _, _, blocked := NextTarget(Fleet{Hosts: []HostState{cp1, begun}}, cp1, wish)
+		requireBlocked(t, blocked, ReasonWaitingForFirst)
+	})
+	t.Run("a half-finished machine is the first though another name comes before", func(t *testing.T) {
+		half := cp2
+		half.Versions.ControlPlane = &v1alpha1.ObservedControlPlane{APIServer: "v1.37.2", ControllerManager: "v1.36.3", Scheduler: "v1.36.3"}
+		_, role, _, blocked := NextTarget(Fleet{Hosts: []HostState{cp1, half}}, half, wish)
+		require.Nil(t, blocked)
+		assert.Equal(t, v1alpha1.KubeadmFirst, role)
+	})
+	t.Run("a paused machine is not waited for", func(t *testing.T) {
+		paused := cp1
+		paused.Sidelined = true
+		_, role, _, blocked := NextTarget(Fleet{Hosts: []HostState{paused, cp2}}, cp2, wish)
+		require.Nil(t, blocked)
+		assert.Equal(t, v1alpha1.KubeadmFirst, role)
+	})
+	t.Run("the others follow when it is through", func(t *testing.T) {
+		done := at("cp1", "v1.36.3", "v1.37.2", wish)
+		target, role, _, blocked := NextTarget(Fleet{Hosts: []HostState{done, cp2}}, cp2, wish)
+		require.Nil(t, blocked)
+		assert.Equal(t, v1alpha1.KubeadmOther, role)
+		assert.Equal(t, wish, target.Versions, "the last one takes its kubelet along")
+	})
+}
+
+func TestTheFirstOfSeveralControlPlanesLeavesItsKubelet(t *testing.T) {
+	wish := wishBoth("v1.37.2")
+	cp1, cp2 := at("cp1", "v1.36.3", "v1.36.3", wish), at("cp2", "v1.36.3", "v1.36.3", wish)
+	target, _, _, blocked := NextTarget(Fleet{Hosts: []HostState{cp1, cp2}}, cp1, wish)
+	require.Nil(t, blocked)
+	assert.Equal(t, v1alpha1.Versions{ControlPlane: "v1.37.2"}, target.Versions)
+}
+
+// Casebook B26: whatever is asked for, no kubelet goes past the oldest live API server.
+func TestAKubeletNeverGoesPastTheOldestAPIServer(t *testing.T) {
+	w := at("w1", "v1.29.7", "", wishKubelet("v1.30.4"))
+	fleet := Fleet{Hosts: []HostState{at("cp1", "v1.29.7", "v1.30.4", v1alpha1.Versions{}), at("cp2", "v1.29.7", "v1.29.7", v1alpha1.Versions{}), w}}
+	_, _, _, blocked := NextTarget(fleet, w, w.Wish)
+	requireBlocked(t, blocked, ReasonWaitingForControlPlane)
+	assert.Contains(t, blocked.Message, "v1.29.7")
+	requireBlocked(t, Allowed(fleet, w, v1alpha1.Target{Versions: w.Wish}), ReasonSkewViolated)
+}
+
+func TestARuntimeDoesNotWaitForAControlPlaneThatWillNotMove(t *testing.T) {
+	wish := wishKubelet("v1.37.2")
+	wish.ContainerRuntime = containerdAt("1.7.29")
+	w := at("w1", "v1.36.3", "", wish)
+	w.Versions.ContainerRuntime = &v1alpha1.ObservedRuntime{Name: "containerd", Version: "1.7.28"}
+	still := at("cp1", "v1.36.3", "v1.36.3", wishBoth("v1.36.3"))
+	target, _, _, blocked := NextTarget(Fleet{Hosts: []HostState{still, w}}, w, wish)
+	require.Nil(t, blocked)
+	assert.Equal(t, v1alpha1.Versions{ContainerRuntime: wish.ContainerRuntime}, target.Versions)
+
+	coming := at("cp1", "v1.36.3", "v1.36.3", wishBoth("v1.37.2"))
+	_, _, _, blocked = NextTarget(Fleet{Hosts: []HostState{coming, w}}, w, wish)
+	requireBlocked(t, blocked, ReasonWaitingForControlPlane)
+}
+
+// Casebook B72: a control plane that is managed elsewhere is judged by its live API servers.
+func TestWithoutAnyKnownAPIServerNoKubeletMoves(t *testing.T) {
+	w := at("w1", "v1.36.3", "", wishKubelet("v1.37.2"))
+	_, _, _, blocked := NextTarget(Fleet{Hosts: []HostState{w}}, w, w.Wish)
+	requireBlocked(t, blocked, ReasonSkewUnknown)
+	hosted := HostState{Name: "hosted", Roles: []v1alpha1.Role{v1alpha1.RoleControlPlane}, Versions: v1alpha1.ObservedVersions{ControlPlane: &v1alpha1.ObservedControlPlane{APIServer: "v1.37.4"}}}
+	target, _, _, blocked := NextTarget(Fleet{Hosts: []HostState{w, hosted}}, w, w.Wish)
+	require.Nil(t, blocked)
+	assert.Equal(t, w.Wish, target.Versions)
+}
+
+func TestAnAPIServerThatIsNotUnderstoodBlocksAndStartsNothing(t *testing.T) {
+	w := at("w1", "v1.36.3", "", wishKubelet("v1.37.2"))
+	_, _, _, blocked := NextTarget(Fleet{Hosts: []HostState{at("cp1", "v1.36.3", "27+", v1alpha1.Versions{}), w}}, w, w.Wish)
+	requireBlocked(t, blocked, ReasonVersionUnknown)
+	assert.Contains(t, blocked.Message, "cp1")
+}
+
+func TestGoingBackIsOnlyForWhatWasRunBefore(t *testing.T) {
+	w := at("w1", "v1.37.2", "", wishKubelet("v1.36.3"))
+	fleet := Fleet{Hosts: []HostState{at("cp1", "v1.37.2", "v1.37.2", v1alpha1.Versions{}), w}}
+	_, _, _, blocked := NextTarget(fleet, w, w.Wish)
+	assert.True(t, requireBlocked(t, blocked, ReasonDowngradeRefused).Terminal)
+
+	w.Record = []v1alpha1.Versions{wishKubelet("v1.36.3")}
+	target, _, _, blocked := NextTarget(fleet, w, w.Wish)
+	require.Nil(t, blocked)
+	assert.Equal(t, w.Wish, target.Versions)
+
+	cp := at("cp1", "v1.37.2", "v1.37.2", wishBoth("v1.36.3"))
+	cp.Record = []v1alpha1.Versions{cp.Wish}
+	_, _, _, blocked = NextTarget(Fleet{Hosts: []HostState{cp}}, cp, cp.Wish)
+	requireBlocked(t, blocked, ReasonDowngradeRefused)
+}

@@ -14,6 +14,10 @@ const (
 	packageCRIO         = "cri-o"
 	packageContainerd   = "containerd"
 	packageContainerdIO = "containerd.io"
+
+	packageCRITools      = "cri-tools"
+	packageKubernetesCNI = "kubernetes-cni"
+	packageRunc          = "runc"
 )
 
 // kubernetesPackages are published together, in one repository per minor.
@@ -41,8 +45,7 @@ func packagesWanted(facts Facts, target v1alpha1.Target, spec v1alpha1.MachineSp
 	has := func(name string) bool { return isInstalled(facts, name) }
 	var names []string
 	if target.ControlPlane != "" || target.Kubelet != "" {
-		names = append(names, packageKubeadm)
-		names = append(names, Helpers...)
+		names = append(names, packageKubeadm, packageCRITools, packageKubernetesCNI)
 	}
 	if target.Kubelet != "" {
 		names = append(names, packageKubelet)
@@ -51,8 +54,8 @@ func packagesWanted(facts Facts, target v1alpha1.Target, spec v1alpha1.MachineSp
 		}
 	}
 	if r := target.ContainerRuntime; r != nil && r.Version != "" {
-		names = append(names, runtimePackages[r.Name]...)
-		names = append(names, Helpers...)
+		names = append(names, installedOf(facts, runtimePackages[r.Name])...)
+		names = append(names, packageRunc)
 	}
 	if target.OS && spec.OS != nil {
 		for _, p := range spec.OS.Packages {
@@ -63,6 +66,20 @@ func packagesWanted(facts Facts, target v1alpha1.Target, spec v1alpha1.MachineSp
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// installedOf are those of some packages that are installed; all of them when none is, for the message to name.
+func installedOf(facts Facts, names []string) []string {
+	var out []string
+	for _, name := range names {
+		if isInstalled(facts, name) {
+			out = append(out, name)
+		}
+	}
+	if len(out) == 0 {
+		return names
+	}
+	return out
 }
 
 func isInstalled(facts Facts, name string) bool {

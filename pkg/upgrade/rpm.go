@@ -3,7 +3,7 @@ package upgrade
 import "strings"
 
 // CompareRPM orders two package versions [epoch:]version[-release] as rpm does: -1, 0 or 1.
-// A side without a release is equal to any release of its version, as in rpm's dependencies.
+// A version without a release is older than any release of it.
 func CompareRPM(a, b string) int {
 	x, y := splitRPM(a), splitRPM(b)
 	if c := compareDigits(x.epoch, y.epoch); c != 0 {
@@ -13,7 +13,7 @@ func CompareRPM(a, b string) int {
 		return c
 	}
 	if x.revision == "" || y.revision == "" {
-		return 0
+		return sign(len(x.revision) - len(y.revision))
 	}
 	return compareRPMPart(x.revision, y.revision)
 }

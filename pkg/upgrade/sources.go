@@ -56,7 +56,7 @@ func Sources(facts Facts, target v1alpha1.Target, spec v1alpha1.MachineSpec) (Ca
 			return CandidateRequest{}, nil, err
 		}
 	}
-	return CandidateRequest{Sources: s.request(), Packages: packages}, s.changes(), nil
+	return CandidateRequest{Sources: s.request(packages), Packages: packages}, s.changes(), nil
 }
 
 // hostSource is a source as it is and as it is to be.
@@ -218,12 +218,16 @@ func uriMinor(uri string) string {
 	return strings.Trim(minorSegment.FindString(uri), "/")
 }
 
-// request lists every source once, in the host's order, then those that spec adds.
-func (s *sourceSet) request() []CandidateSource {
+// request lists the sources to look into, once each, in the host's order and then
+// those that spec adds. One whose index on the host offers none of the packages is left
+// out, unless some package is in no index that is known: then it could be anywhere.
+func (s *sourceSet) request(packages []string) []CandidateSource {
+	everywhere := slices.ContainsFunc(packages, func(name string) bool {
+		return !slices.Contains(Helpers, name) && !slices.ContainsFunc(s.now, func(h hostSource) bool { return slices.Contains(h.facts.Provides, name) })
+	})
 	var out []CandidateSource
 	for _, h := range s.now {
-		c := h.candidate()
-		if !slices.ContainsFunc(out, func(o CandidateSource) bool { return o.sameRepository(c) }) {
+		if c := h.candidate(); (everywhere || h.spec != nil || offers(h.facts, packages)) && !slices.ContainsFunc(out, c.sameRepository) {
 			out = append(out, c)
 		}
 	}

@@ -16,51 +16,74 @@ type View struct {
 	unread *Blocked
 	// kubelets are the hosts of each kubelet minor, and deaf those whose kubelet is not understood.
 	kubelets map[int]kubeletMinor
-	deaf     []string
+	deaf     map[string]bool
 }
 
 // kubeletMinor are the hosts whose kubelets are of one minor.
 type kubeletMinor struct {
 	version Version
-	hosts   []string
+	hosts   map[string]bool
 }
 
 // NewView parses a fleet.
 func NewView(f Fleet) *View {
-	v := &View{fleet: f, api: map[string]Version{}, kubelets: map[int]kubeletMinor{}}
+	v := &View{fleet: f, api: map[string]Version{}, kubelets: map[int]kubeletMinor{}, deaf: map[string]bool{}}
 	for _, h := range f.Hosts {
 		if h.IsControlPlane() {
-			v.addControlPlane(h)
+			v.control = append(v.control, h)
 		}
-		if h.hasKubelet() && (h.Versions.Kubelet != "" || h.Managed) {
-			v.addKubelet(h)
-		}
+		v.addKubelet(h)
 	}
 	slices.SortFunc(v.control, func(a, b HostState) int { return strings.Compare(a.Name, b.Name) })
+	v.readAPIServers()
 	return v
 }
 
-func (v *View) addControlPlane(h HostState) {
-	v.control = append(v.control, h)
-	version, err := h.apiServer()
-	if err != nil && v.unread == nil {
-		v.unread = err
+func (v *View) readAPIServers() {
+	v.unread = nil
+	for _, h := range v.control {
+		version, err := h.apiServer()
+		if err != nil && v.unread == nil {
+			v.unread = err
+		}
+		v.api[h.Name] = version
 	}
-	v.api[h.Name] = version
 }
 
+// addKubelet counts a host's kubelet; hosts that are not managed and report none have none.
 func (v *View) addKubelet(h HostState) {
-	version, err := h.kubelet()
-	if err != nil {
-		v.deaf = append(v.deaf, h.Name)
+	if !h.hasKubelet() || h.Versions.Kubelet == "" && !h.Managed {
 		return
 	}
-	m := v.kubelets[version.ordinal()]
-	if !m.version.Known() {
-		m.version = version
+	version, err := h.kubelet()
+	if err != nil {
+		v.deaf[h.Name] = true
+		return
 	}
-	m.hosts = append(m.hosts, h.Name)
-	v.kubelets[version.ordinal()] = m
+	m, ok := v.kubelets[version.ordinal()]
+	if !ok {
+		m = kubeletMinor{version: version, hosts: map[string]bool{}}
+		v.kubelets[version.ordinal()] = m
+	}
+	m.hosts[h.Name] = true
+}
+
+// replace puts a host's new state in the place of its old one.
+func (v *View) replace(old, now HostState) {
+	delete(v.deaf, old.Name)
+	if version, err := old.kubelet(); err == nil {
+		delete(v.kubelets[version.ordinal()].hosts, old.Name)
+	}
+	v.addKubelet(now)
+	if !now.IsControlPlane() {
+		return
+	}
+	for i := range v.control {
+		if v.control[i].Name == now.Name {
+			v.control[i] = now
+		}
+	}
+	v.readAPIServers()
 }
 
 // apiServers is the range of live API servers once a host's hop is done; without a hop, as they are.
@@ -87,7 +110,7 @@ func (v *View) lagging(target Version) []string {
 	for _, minor := range slices.Sorted(maps.Keys(v.kubelets)) {
 		m := v.kubelets[minor]
 		if target.MinorsAhead(m.version) > min(kubeletSkew(m.version), kubeadmSkew(target)) {
-			names = append(names, m.hosts...)
+			names = slices.AppendSeq(names, maps.Keys(m.hosts))
 		}
 	}
 	slices.Sort(names)

@@ -1,0 +1,88 @@
+package upgrade
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+)
+
+// Hop is one window of one machine.
+type Hop struct {
+	Machine     string
+	Target      v1alpha1.Target
+	KubeadmRole v1alpha1.KubeadmRole
+	Skew        v1alpha1.Skew
+}
+
+// Hops is the way of a fleet from what is observed to what is wished, one window
+// after another, as if every one succeeded; and why the machines that do not arrive
+// stay behind.
+func Hops(fleet Fleet) ([]Hop, map[string]*Blocked) {
+	w := &walk{view: NewView(fleet), hosts: slices.Clone(fleet.Hosts), blocked: map[string]*Blocked{}}
+	slices.SortStableFunc(w.hosts, func(a, b HostState) int {
+		if c := oneIf(b.IsControlPlane()) - oneIf(a.IsControlPlane()); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	for w.round() {
+	}
+	return w.hops, w.blocked
+}
+
+// walk goes round the machines until none moves any more. A machine moves only
+// forward on the way to its wish, so the walk ends.
+type walk struct {
+	view    *View
+	hosts   []HostState
+	hops    []Hop
+	blocked map[string]*Blocked
+}
+
+func (w *walk) round() (moved bool) {
+	for i, h := range w.hosts {
+		if !h.Managed || h.Sidelined {
+			continue
+		}
+		target, role, skew, err := w.view.NextTarget(h, h.Wish)
+		delete(w.blocked, h.Name)
+		if err != nil {
+			w.blocked[h.Name] = err
+			continue
+		}
+		after := h.After(target)
+		if Arrived(target) {
+			continue
+		}
+		w.hops = append(w.hops, Hop{Machine: h.Name, Target: target, KubeadmRole: role, Skew: skew})
+		w.view.replace(h, after)
+		w.hosts[i] = after
+		moved = true
+	}
+	return moved
+}
+
+// Arrived says that a target asks for nothing.
+func Arrived(t v1alpha1.Target) bool {
+	return t.Kubelet == "" && t.ControlPlane == "" && t.Etcd == "" && t.ContainerRuntime == nil && !t.OS
+}
+
+// After is the state of the host once a target is reached.
+func (h HostState) After(t v1alpha1.Target) HostState {
+	h.Versions = *h.Versions.DeepCopy()
+	if t.Kubelet != "" {
+		h.Versions.Kubelet = string(t.Kubelet)
+	}
+	if v := string(t.ControlPlane); v != "" {
+		h.Versions.ControlPlane = &v1alpha1.ObservedControlPlane{APIServer: v, ControllerManager: v, Scheduler: v}
+	}
+	if t.Etcd != "" {
+		h.Versions.Etcd = string(t.Etcd)
+	}
+	if r := t.ContainerRuntime; r != nil {
+		h.Versions.ContainerRuntime = &v1alpha1.ObservedRuntime{Name: string(r.Name), Version: string(r.Version), Text: string(r.Name) + "://" + string(r.Version)}
+	}
+	h.OSPending = h.OSPending && !t.OS
+	return h
+}

@@ -1,0 +1,149 @@
+package upgrade
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+)
+
+func kubeletTarget(version string) v1alpha1.Target {
+	return v1alpha1.Target{Versions: v1alpha1.Versions{Kubelet: v1alpha1.KubernetesVersion(version)}}
+}
+
+func uris(r CandidateRequest) []string {
+	var out []string
+	for _, s := range r.Sources {
+		out = append(out, s.URI)
+	}
+	return out
+}
+
+// withSource is a worker whose Kubernetes packages come from one source.
+func withSource(uri string, provides ...string) Facts {
+	f := workerFacts("v1.29.6", "1.7.28")
+	f.Packages.Sources = []SourceFacts{
+		{File: "/etc/apt/sources.list", URI: debianURI, Suites: []string{"bookworm"}, Provides: []string{"containerd", "runc"}},
+		{File: "/etc/apt/sources.list.d/k8s.list", URI: uri, Suites: []string{"/"}, SignedBy: "/etc/apt/keyrings/k8s.gpg", Provides: provides},
+	}
+	return f
+}
+
+// Casebook B17.
+func TestTheHostsOwnRepositoryFollowsTheMinor(t *testing.T) {
+	for name, tc := range map[string]struct{ uri, want string }{
+		"the public layout":          {"https://pkgs.k8s.io/core:/stable:/v1.29/deb/", "https://pkgs.k8s.io/core:/stable:/v1.30/deb/"},
+		"a mirror with the minor":    {"http://mirror.corp/k8s/v1.29/", "http://mirror.corp/k8s/v1.30/"},
+		"the minor at the very end":  {"http://mirror.corp/k8s/v1.29", "http://mirror.corp/k8s/v1.30"},
+		"a mirror without a minor":   {"http://mirror.corp/kubernetes/", ""},
+		"the legacy address":         {"https://apt.kubernetes.io/", ""},
+		"the target's minor already": {"http://mirror.corp/v1.30/deb/", ""},
+		"a patch is no minor":        {"http://mirror.corp/v1.29.6/deb/", ""},
+		"part of a word is no minor": {"http://mirror.corp/kubernetes-v1.29/deb/", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			request, changes, err := Sources(withSource(tc.uri, "kubelet", "kubeadm"), kubeletTarget("v1.30.4"), worker())
+			require.NoError(t, err)
+			if tc.want == "" {
+				assert.Empty(t, changes)
+				assert.Contains(t, uris(request), tc.uri)
+				return
+			}
+			require.Len(t, changes, 1)
+			assert.Equal(t, SourceChange{Name: "k8s", File: "/etc/apt/sources.list.d/k8s.list", From: tc.uri, To: tc.want}, changes[0])
+			assert.Contains(t, uris(request), tc.want)
+			assert.NotContains(t, uris(request), tc.uri)
+		})
+	}
+}
+
+func TestASourceInSpecWinsOverTheHosts(t *testing.T) {
+	spec := worker()
+	spec.PackageSources = []v1alpha1.PackageSource{{Name: "kubernetes", URI: "https://mirror.corp/kubernetes/{minor}/deb/", Suites: []v1alpha1.SourceWord{"/"}, SignedBy: "refit-kubernetes"}}
+	t.Run("it takes the place of the one that offers the packages", func(t *testing.T) {
+		request, changes, err := Sources(withSource("https://pkgs.k8s.io/core:/stable:/v1.29/deb/", "kubelet"), kubeletTarget("v1.30.4"), spec)
+		require.NoError(t, err)
+		require.Len(t, changes, 1)
+		assert.Equal(t, SourceChange{
+			Name: "kubernetes", File: "/etc/apt/sources.list.d/k8s.list", From: "https://pkgs.k8s.io/core:/stable:/v1.29/deb/", To: "https://mirror.corp/kubernetes/v1.30/deb/",
+			Suites: []string{"/"}, Components: []string{}, SignedBy: "refit-kubernetes",
+		}, changes[0])
+		assert.Contains(t, uris(request), "https://mirror.corp/kubernetes/v1.30/deb/")
+		assert.NotContains(t, uris(request), "https://pkgs.k8s.io/core:/stable:/v1.29/deb/")
+	})
+	t.Run("it is added where there is none", func(t *testing.T) {
+		f := withSource("http://x.example/", "nothing")
+		f.Packages.Sources = nil
+		_, changes, err := Sources(f, kubeletTarget("v1.30.4"), spec)
+		require.NoError(t, err)
+		require.Len(t, changes, 1)
+		assert.Equal(t, "/etc/apt/sources.list.d/kubernetes.sources", changes[0].File)
+		assert.Empty(t, changes[0].From)
+	})
+	t.Run("it is left alone when it is there already", func(t *testing.T) {
+		f := withSource("https://mirror.corp/kubernetes/v1.30/deb/", "kubelet")
+		_, changes, err := Sources(f, kubeletTarget("v1.30.4"), spec)
+		require.NoError(t, err)
+		assert.Empty(t, changes)
+	})
+}
+
+func TestNoRepositoryIsGuessed(t *testing.T) {
+	_, _, err := Sources(withSource("https://pkgs.k8s.io/core:/stable:/v1.29/deb/"), kubeletTarget("v1.30.4"), worker())
+	blocked := requireBlocked(t, err, ReasonSourceUnknown)
+	assert.False(t, blocked.Terminal, "refreshed package lists make it pass")
+
+	two := withSource("https://a.example/v1.28/deb/", "kubelet")
+	two.Packages.Sources = append(two.Packages.Sources, SourceFacts{File: "/etc/apt/sources.list.d/b.list", URI: "https://b.example/v1.27/deb/", Provides: []string{"kubelet"}})
+	_, _, err = Sources(two, kubeletTarget("v1.30.4"), worker())
+	requireBlocked(t, err, ReasonSourceAmbiguous)
+
+	two.Packages.Sources[1].URI = "https://a.example/v1.29/deb/"
+	_, changes, err := Sources(two, kubeletTarget("v1.30.4"), worker())
+	require.NoError(t, err, "the one that the installed kubelet is from is the obvious one")
+	require.Len(t, changes, 1)
+	assert.Equal(t, "https://a.example/v1.30/deb/", changes[0].To)
+}
+
+func TestAPatchNeedsNoRepositoryToBeKnown(t *testing.T) {
+	request, changes, err := Sources(withSource("https://pkgs.k8s.io/core:/stable:/v1.29/deb/"), kubeletTarget("v1.29.9"), worker())
+	require.NoError(t, err)
+	assert.Empty(t, changes)
+	assert.Len(t, request.Sources, 2, "the packages could be in any of them")
+}
+
+func TestOnlyRepositoriesThatOfferSomethingAreLookedInto(t *testing.T) {
+	request, _, err := Sources(workerFacts("v1.36.3", "1.7.28"), kubeletTarget("v1.37.2"), worker())
+	require.NoError(t, err)
+	assert.Equal(t, []string{fmt.Sprintf(k8sURI, "v1.37")}, uris(request))
+	assert.Equal(t, []string{"cri-tools", "kubeadm", "kubectl", "kubelet", "kubernetes-cni"}, request.Packages)
+
+	target := kubeletTarget("v1.37.2")
+	target.ContainerRuntime = containerdAt("2.4.2")
+	request, _, err = Sources(workerFacts("v1.36.3", "1.7.28"), target, worker())
+	require.NoError(t, err)
+	assert.Equal(t, []string{debianURI, fmt.Sprintf(k8sURI, "v1.37")}, uris(request))
+	assert.Contains(t, request.Packages, "containerd")
+	assert.NotContains(t, request.Packages, "containerd.io", "that is not the one installed here")
+}
+
+func TestNothingWantedNeedsNoRepository(t *testing.T) {
+	request, changes, err := Sources(workerFacts("v1.36.3", "1.7.28"), v1alpha1.Target{}, worker())
+	require.NoError(t, err)
+	assert.Empty(t, request)
+	assert.Empty(t, changes)
+}
+
+func TestCRIOHasARepositoryPerMinorOfItsOwn(t *testing.T) {
+	f := withSource("https://pkgs.k8s.io/core:/stable:/v1.29/deb/", "kubelet")
+	f.Runtime = &RuntimeFacts{Name: "cri-o", Running: "1.29.4"}
+	f.Packages.Sources = append(f.Packages.Sources, SourceFacts{File: "/etc/apt/sources.list.d/cri-o.list", URI: "https://pkgs.k8s.io/addons:/cri-o:/stable:/v1.29/deb/", Provides: []string{"cri-o"}})
+	target := v1alpha1.Target{Versions: v1alpha1.Versions{ContainerRuntime: &v1alpha1.ContainerRuntime{Name: v1alpha1.RuntimeCRIO, Version: "1.30.3"}}}
+	_, changes, err := Sources(f, target, worker())
+	require.NoError(t, err)
+	require.Len(t, changes, 1)
+	assert.Equal(t, "https://pkgs.k8s.io/addons:/cri-o:/stable:/v1.30/deb/", changes[0].To)
+}

@@ -1,0 +1,54 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/refit-dev/refit/test/fleet/state"
+)
+
+// RegistryHost is how hosts name the registry.
+const RegistryHost = "registry.fleet.test"
+
+// pushImages uploads what the registry lacks. Layers are kept on disk across daemons, manifests are not.
+func pushImages(ctx context.Context, address string, images []state.Image) error {
+	for _, im := range images {
+		repository, ok := strings.CutPrefix(im.Ref, RegistryHost+"/")
+		if !ok {
+			return fmt.Errorf("pushing image %s: its name does not begin with %s/", im.Ref, RegistryHost)
+		}
+		if err := pushImage(ctx, path.Join(address, repository), im.Tar); err != nil {
+			return fmt.Errorf("pushing image %s: %w", im.Ref, err)
+		}
+	}
+	return nil
+}
+
+func pushImage(ctx context.Context, target, tar string) error {
+	ref, err := name.ParseReference(target, name.Insecure)
+	if err != nil {
+		return err
+	}
+	opts := []remote.Option{remote.WithContext(ctx), remote.WithTransport(direct())}
+	if _, err := remote.Head(ref, opts...); err == nil {
+		return nil
+	}
+	img, err := tarball.ImageFromPath(tar, nil)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", tar, err)
+	}
+	return remote.Write(ref, img, opts...)
+}
+
+// direct never goes through a proxy of the environment: the registry is on this machine.
+func direct() http.RoundTripper {
+	return &http.Transport{Proxy: nil, ResponseHeaderTimeout: time.Minute}
+}
