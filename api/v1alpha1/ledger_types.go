@@ -79,6 +79,12 @@ type Slot struct {
 	Disruption Disruption `json:"disruption"`
 	// State of the slot.
 	State SlotState `json:"state"`
+	// From are the versions that ran when the slot was reserved; for history and undo.
+	// +optional
+	From *Versions `json:"from,omitempty"`
+	// WaitingTime is since when the plan was ready and the machine waited for this slot.
+	// +optional
+	WaitingTime *metav1.Time `json:"waitingTime,omitempty"`
 	// ReservedTime is when it was reserved, by the coordinator's clock; for people and history.
 	ReservedTime metav1.Time `json:"reservedTime"`
 	// DrainedTime is when the drain ended.
@@ -90,6 +96,9 @@ type Slot struct {
 	// AppliedTime is when the host reported the end of its operation.
 	// +optional
 	AppliedTime *metav1.Time `json:"appliedTime,omitempty"`
+	// UncordonedTime is when the machine was healthy and given back; the soak starts here.
+	// +optional
+	UncordonedTime *metav1.Time `json:"uncordonedTime,omitempty"`
 }
 
 // Names of annotations and labels that Refit writes on other objects.

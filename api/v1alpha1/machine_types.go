@@ -92,6 +92,9 @@ type MachineStatus struct {
 	// RolloutFailure says why the rollout failed on this machine. Written by the coordinator.
 	// +optional
 	RolloutFailure *RolloutFailure `json:"rolloutFailure,omitempty"`
+	// ObservedRetry is the value of annotation refit.dev/retry (of the machine and of its deployment) that was acted on. Written by the coordinator.
+	// +optional
+	ObservedRetry string `json:"observedRetry,omitempty"`
 	// History holds the last five operations. Written by the coordinator.
 	// +optional
 	// +listType=atomic
@@ -453,6 +456,9 @@ type HistoryEntry struct {
 	Type OperationType `json:"type"`
 	// State it ended in.
 	State OperationState `json:"state"`
+	// Reason for programs when State is Failed.
+	// +optional
+	Reason string `json:"reason,omitempty"`
 	// From are the versions that ran before it.
 	// +optional
 	From *Versions `json:"from,omitempty"`

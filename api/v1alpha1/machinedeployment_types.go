@@ -103,6 +103,11 @@ type RollingUpdate struct {
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 : self.matches('^(100|[1-9][0-9]?)%$')",message="must be a count of 1 or more, or a percentage from 1% to 100%"
 	MaxInFlight *intstr.IntOrString `json:"maxInFlight,omitempty"`
+	// CordonedMachines says what is done with machines whose Node somebody else has cordoned. Skip leaves them as they are,
+	// Include upgrades them and leaves the cordon in place. Either way they count as unavailable. Unset: Skip.
+	// +optional
+	// +kubebuilder:validation:Enum=Skip;Include
+	CordonedMachines string `json:"cordonedMachines,omitempty"`
 	// TopologyKey is a Node label; one domain is finished before the next.
 	// +optional
 	// +kubebuilder:validation:MaxLength=317

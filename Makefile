@@ -1,0 +1,122 @@
+# Refit. `make help` lists the targets.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+include hack/versions.mk
+
+BIN      := bin
+CACHE    ?= $(or $(REFIT_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/refit)
+TOOLS    := $(CACHE)/tools
+LINT     := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)/golangci-lint
+VULN     := $(TOOLS)/govulncheck-$(GOVULNCHECK_VERSION)/govulncheck
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS  := -s -w -X github.com/refit-dev/refit/pkg/version.Version=$(VERSION)
+PROGRAMS := refit-agent refit-executor refit-coordinator kubectl-refit
+
+##@ Everything at once
+.PHONY: demo
+demo: deps build fleet ## Upgrade a small real fleet in place and leave it up (as root, Debian 12)
+	$(BIN)/refit-demo
+
+.PHONY: demo-down
+demo-down: fleet ## Take the demo fleet down and restore the machine
+	$(BIN)/fleet down --name demo
+
+.PHONY: test
+test: deps test-unit test-api test-fleet ## Unit tests, API tests on a real API server, the demo as an assertion on a real fleet
+
+.PHONY: presubmit
+presubmit: verify lint vulncheck test ## Exactly what CI runs
+
+##@ Building
+.PHONY: build
+build: ## Build the programs into bin/
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ $(addprefix ./cmd/,$(PROGRAMS))
+
+.PHONY: fleet
+fleet: ## Build the test fleet's program and the demo
+	go build -o $(BIN)/fleet ./test/fleet
+	go build -o $(BIN)/refit-demo ./test/demo
+
+.PHONY: clean
+clean: ## Remove what was built in the checkout (caches outside it stay)
+	rm -rf $(BIN) dist
+
+##@ Tests
+.PHONY: test-unit
+test-unit: ## Unit tests with the race detector
+	go test -race $$(go list ./... | grep -v /test/integration | grep -v /test/scenario)
+
+.PHONY: test-api
+test-api: fleet ## Tests against a real API server and etcd
+	$(BIN)/fleet artefacts --quiet
+	REFIT_REQUIRE_API=1 go test -timeout 15m ./test/integration/...
+
+.PHONY: test-fleet
+test-fleet: build fleet ## The upgrade of a real fleet, asserted (as root)
+	REFIT_FLEET=1 go test -v -count=1 -timeout 45m ./test/scenario/...
+
+.PHONY: e2e
+e2e: build fleet ## The long enumerations on real fleets (as root)
+	REFIT_FLEET=1 REFIT_E2E=1 go test -v -count=1 -timeout 180m ./test/scenario/...
+
+.PHONY: fuzz
+fuzz: ## Every fuzz target for FUZZTIME (default 1m) each
+	hack/fuzz $(or $(FUZZTIME),1m)
+
+.PHONY: golden
+golden: ## Rewrite the golden files; read the diff
+	UPDATE_GOLDEN=1 go test ./coordinator/... ./pkg/...
+
+##@ Generated files and checks
+.PHONY: generate
+generate: generate-deepcopy generate-crds generate-rbac ## Regenerate everything that is generated
+
+.PHONY: generate-deepcopy
+generate-deepcopy: ## Deep copies of the API types
+	go tool controller-gen object paths=./api/...
+
+.PHONY: generate-crds
+generate-crds: ## CustomResourceDefinitions
+	go tool controller-gen crd paths=./api/... output:crd:dir=deploy/crds
+
+.PHONY: generate-rbac
+generate-rbac: ## The coordinator's roles, from the markers next to the code that needs them
+	go tool controller-gen rbac:roleName=refit-coordinator paths=./coordinator/... paths=./pkg/drain/... output:rbac:dir=deploy/coordinator/rbac
+
+.PHONY: verify
+verify: verify-generate verify-tidy verify-format ## Check that generated files, go.mod and formatting are up to date
+
+.PHONY: verify-generate
+verify-generate: ## Generated files are what the generators write
+	hack/verify-clean make --no-print-directory generate
+
+.PHONY: verify-tidy
+verify-tidy: ## go.mod and go.sum are tidy
+	go mod tidy -diff
+
+.PHONY: verify-format
+verify-format: ## Go files are gofmt-clean
+	@out=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$out" || { echo "not gofmt-clean: $$out"; exit 1; }
+
+.PHONY: lint
+lint: $(LINT) ## Linters, import rules included
+	$(LINT) run ./...
+
+.PHONY: vulncheck
+vulncheck: $(VULN) ## Known vulnerabilities in what is linked (needs the vulnerability database)
+	hack/vulncheck $(VULN)
+
+##@ Tools
+.PHONY: deps
+deps: ## Install the Debian packages that the fleet and the tests need
+	hack/install-deps
+
+$(LINT):
+	GOBIN=$(dir $@) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+
+$(VULN):
+	GOBIN=$(dir $@) go install golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION)
+
+.PHONY: help
+help: ## This list
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

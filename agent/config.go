@@ -1,0 +1,41 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"sigs.k8s.io/yaml"
+)
+
+// DefaultConfigFile binds the host to a cluster.
+const DefaultConfigFile = "/etc/refit/agent.yaml"
+
+// Config is the content of the configuration file. Every field has a default.
+type Config struct {
+	// Kubeconfig of the cluster where the Machine is; the kubelet's own unless set.
+	Kubeconfig string `json:"kubeconfig,omitempty"`
+	// Namespace of the Machine.
+	Namespace string `json:"namespace,omitempty"`
+	// Machine is the name of the Machine; the node name of the client certificate unless set.
+	Machine string `json:"machine,omitempty"`
+	// Executor is the path of refit-executor; beside the agent unless set.
+	Executor string `json:"executor,omitempty"`
+}
+
+// LoadConfig reads a configuration file. One that is not there stands for the defaults.
+func LoadConfig(path string) (Config, error) {
+	config := Config{Kubeconfig: "/etc/kubernetes/kubelet.conf", Namespace: "refit"}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return config, nil
+	}
+	if err != nil {
+		return config, fmt.Errorf("reading the agent's configuration: %w", err)
+	}
+	if err := yaml.UnmarshalStrict(text, &config); err != nil {
+		return config, fmt.Errorf("reading %s: %w: known fields are kubeconfig, namespace, machine and executor", path, err)
+	}
+	return config, nil
+}

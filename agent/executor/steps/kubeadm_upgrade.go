@@ -1,0 +1,104 @@
+package steps
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/refit-dev/refit/agent/executor/journal"
+	"github.com/refit-dev/refit/pkg/upgrade"
+)
+
+// kubeadm that fails is run once more, never in a loop; an attempt that follows one
+// that was cut short has one run.
+const maxKubeadmRuns = 2
+
+// settleTimeout is how long static pods may take to answer with the new version after
+// kubeadm has ended: an API server restarts, and the kubelet backs off.
+const settleTimeout = 5 * time.Minute
+
+// kubeadmUpgrade is judged by what runs afterwards. On a control plane that is at the
+// target already kubeadm is not run, unless an earlier attempt was cut short: the
+// static pods may be new while kubeadm's later phases (its config maps, the addons)
+// are missing, and a second run of the same version is quick and completes them.
+func kubeadmUpgrade(ctx context.Context, r Run) (string, error) {
+	k := *r.Step.Kubeadm
+	if r.Attempt == 1 && k.ControlPlane && controlPlaneAt(ctx, r.Host, k.Version) == nil {
+		return "the control plane runs " + k.Version + " already", nil
+	}
+	return judgeKubeadm(ctx, r, k, runKubeadm(ctx, r, k))
+}
+
+func runKubeadm(ctx context.Context, r Run, k upgrade.KubeadmUpgrade) (err error) {
+	runs := 1
+	if r.Attempt == 1 {
+		runs = maxKubeadmRuns
+	}
+	for range runs {
+		if err = r.Host.Kubeadm.Upgrade(ctx, k); err == nil || ctx.Err() != nil {
+			break
+		}
+	}
+	return err
+}
+
+func judgeKubeadm(ctx context.Context, r Run, k upgrade.KubeadmUpgrade, runErr error) (string, error) {
+	if !k.ControlPlane {
+		return "", runErr // nothing of a worker runs kubeadm's version; the kubelet is verified on its own
+	}
+	settle, cancel := context.WithTimeout(ctx, settleTimeout)
+	defer cancel()
+	err := await(settle, r.Poll, func(ctx context.Context) error { return controlPlaneAt(ctx, r.Host, k.Version) })
+	switch {
+	case err == nil && runErr == nil:
+		return "", nil
+	case err == nil:
+		return fmt.Sprintf("the control plane runs %s, although kubeadm said: %v", k.Version, runErr), nil
+	case runErr != nil:
+		return "", fail("ControlPlaneUpgradeFailed", "%v; what runs: %v", runErr, err)
+	}
+	return "", fail("ControlPlaneUpgradeFailed", "kubeadm reported success, but: %v", err)
+}
+
+// controlPlaneAt says that all three components of this host run a version and answer.
+func controlPlaneAt(ctx context.Context, h *Host, version string) error {
+	if err := controlPlaneRuns(ctx, h, version); err != nil {
+		return err
+	}
+	facts, err := h.Facts.Facts(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("reading the facts of the host: %w", err)
+	}
+	if facts.Control == nil {
+		return errors.New("this host shows no control plane" + problems(facts))
+	}
+	for _, c := range []struct{ name, got string }{
+		{"controller manager", facts.Control.ControllerManager},
+		{"scheduler", facts.Control.Scheduler},
+	} {
+		if !upgrade.SameKubernetes(c.got, version) {
+			return fail("ControlPlaneVersionMismatch", "this host's %s runs %q, wanted %s%s", c.name, c.got, version, problems(facts))
+		}
+	}
+	return nil
+}
+
+// captureKubeadm keeps the kubelet's files that kubeadm rewrites for the new minor.
+// The control plane itself does not go back: etcd's data may have moved.
+func captureKubeadm(_ context.Context, r Run) (journal.Undo, error) {
+	undo := journal.Undo{None: r.Step.Irreversible}
+	if undo.None == "" && r.Step.Kubeadm.ControlPlane {
+		undo.None = "the control plane does not go back from " + r.Step.Kubeadm.Version + ": etcd's data may have moved on"
+	}
+	for _, file := range []string{kubeletConfig, kubeadmFlags} {
+		back, err := restoreFile(r.Host, file)
+		if err != nil {
+			return undo, err
+		}
+		if !back.File.Remove {
+			undo.Steps = append(undo.Steps, back)
+		}
+	}
+	return undo, nil
+}

@@ -1,0 +1,37 @@
+package steps
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// rebootPolls is how long, in polls, a host may take to go down before the reboot is asked for again.
+const rebootPolls = 150
+
+// reboot is done when the boot is another one than that in which the step was begun;
+// nothing else proves it. It is asked for at most twice per boot: after that the host
+// refuses, and asking on would be a loop.
+func reboot(ctx context.Context, r Run) (string, error) {
+	boot, err := r.Host.Boot.ID(ctx)
+	if err != nil {
+		return "", fmt.Errorf("reading the boot id: %w", err)
+	}
+	if r.BeganInBoot == "" {
+		return "", fail("RebootFailed", "the boot in which the reboot was asked for is not recorded; a reboot could not be told from none")
+	}
+	if boot != r.BeganInBoot {
+		return "rebooted, boot " + boot, nil
+	}
+	for range 2 {
+		if err := r.Host.Boot.Reboot(ctx); err != nil {
+			return "", fmt.Errorf("asking for a reboot: %w", err)
+		}
+		select {
+		case <-ctx.Done():
+			return "", ctx.Err() // the host goes down, and this process with it
+		case <-time.After(rebootPolls * r.Poll):
+		}
+	}
+	return "", fail("RebootFailed", "the host is still in boot %s although a reboot was asked for twice", boot)
+}

@@ -1,0 +1,74 @@
+package apt
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/refit-dev/refit/pkg/upgrade"
+)
+
+// What apt prints is the only place where it says why a fetch failed; the patterns
+// are apt's own untranslated texts, and an unknown one is a passing fault, never a success.
+var fetchFailures = []struct {
+	pattern  *regexp.Regexp
+	reason   string
+	terminal bool
+	advice   string
+}{
+	{regexp.MustCompile(`list of sources could not be read|Malformed (entry|line|stanza)`), "SourceInvalid", true, "apt does not understand the source"},
+	{
+		regexp.MustCompile(`EXPKEYSIG|NO_PUBKEY|BADSIG|KEYEXPIRED|REVKEYSIG|signatures? (couldn't be verified|were invalid)|At least one invalid signature|not live until|Sub-process .*gpgv? returned an error`),
+		"RepoSignature", true, "renew the repository's key on the host; signature checks are never turned off",
+	},
+	{
+		regexp.MustCompile(`\b(401 +Unauthorized|403 +Forbidden|404 +Not Found|410 +Gone)|does not have a Release file|File not found`),
+		"RepoUnavailable", true, "check the repository's URI; this minor may not be published there",
+	},
+	{
+		regexp.MustCompile(`\b(5\d\d +[A-Z]|429 +Too Many)|Could not connect|Could not resolve|Temporary failure|Connection (failed|timed out|reset)|Unable to connect`),
+		"RepoUnreachable", false, "the repository is away; it is asked again",
+	},
+	// apt says this also of a repository that it could not reach, so it comes after those.
+	{regexp.MustCompile(`is not signed`), "RepoSignature", true, "unsigned repositories are never used"},
+	{regexp.MustCompile(`Hash Sum mismatch|File has unexpected size`), "DigestMismatch", false, "the mirror may be in the middle of a sync"},
+	{regexp.MustCompile(`No space left on device`), "NoSpace", false, "free some space"},
+	{regexp.MustCompile(`Could not get lock`), "PackageLockHeld", false, "wait for the other package manager"},
+}
+
+// fetchFailure says what a failed fetch means and whether it may pass.
+func fetchFailure(doing, output string, err error) error {
+	lines := complaints(output)
+	for _, f := range fetchFailures {
+		if f.pattern.MatchString(lines) {
+			return &upgrade.Blocked{Reason: f.reason, Message: fmt.Sprintf("%s: %s; %s", doing, lines, f.advice), Terminal: f.terminal}
+		}
+	}
+	if err == nil {
+		return wait("RepoUnreachable", "%s: %s", doing, lines)
+	}
+	return &upgrade.Blocked{Reason: "RepoUnreachable", Message: fmt.Sprintf("%s: %s", doing, firstNonEmpty(lines, err.Error()))}
+}
+
+// complaints are the error and warning lines of apt, without progress and notes.
+func complaints(output string) string {
+	var kept []string
+	for line := range strings.Lines(output) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "E: ") || strings.HasPrefix(line, "W: ") || strings.HasPrefix(line, "Err:") {
+			if !strings.Contains(line, "sandbox") {
+				kept = append(kept, line)
+			}
+		}
+	}
+	return strings.Join(kept, "; ")
+}
+
+func firstNonEmpty(texts ...string) string {
+	for _, text := range texts {
+		if text != "" {
+			return text
+		}
+	}
+	return ""
+}

@@ -1,0 +1,129 @@
+package apt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/refit-dev/refit/agent/host/files"
+	"github.com/refit-dev/refit/pkg/upgrade"
+)
+
+// Switch points the entries of one source file from one URI to another and keeps
+// everything else of the file: options, comments, other entries. Without From the
+// file is made, without To it is removed; From and To swapped undo it. A file that is
+// switched already is left alone, so a repeated step does nothing.
+func (a *Apt) Switch(_ context.Context, change upgrade.SourceChange) error {
+	path, err := a.sourcePath(change.File)
+	if err != nil {
+		return err
+	}
+	switch {
+	case change.From == "":
+		return a.addSource(path, change)
+	case change.To == "":
+		return files.Remove(path)
+	}
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return refuse("SourceMissing", "package source file %s is gone; the source %s is expected there", change.File, change.From)
+	}
+	if err != nil {
+		return fmt.Errorf("reading the package source: %w", err)
+	}
+	content, replaced, present := replaceURI(path, string(data), change.From, change.To)
+	switch {
+	case replaced:
+	case present:
+		return nil
+	default:
+		return refuse("SourceMissing", "package source file %s names neither %s nor %s; somebody changed it since the plan was made", change.File, change.From, change.To)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("looking at the package source: %w", err)
+	}
+	return files.WriteAtomic(path, []byte(content), info.Mode().Perm())
+}
+
+// sourcePath keeps a plan from writing anything but source files of apt.
+func (a *Apt) sourcePath(file string) (string, error) {
+	clean := filepath.Clean("/" + file)
+	inDir := filepath.Dir(clean) == "/etc/apt/sources.list.d" && (strings.HasSuffix(clean, ".list") || strings.HasSuffix(clean, ".sources"))
+	if clean != file || (!inDir && clean != "/etc/apt/sources.list") {
+		return "", refuse("SourceInvalid", "package source file %q: want /etc/apt/sources.list or a .list or .sources file in /etc/apt/sources.list.d", file)
+	}
+	return a.path(clean), nil
+}
+
+func (a *Apt) addSource(path string, change upgrade.SourceChange) error {
+	content, err := a.sourceText(upgrade.CandidateSource{
+		Name: change.Name, URI: change.To, Suites: change.Suites, Components: change.Components, SignedBy: change.SignedBy,
+	})
+	if err != nil {
+		return err
+	}
+	if !strings.HasSuffix(path, ".sources") {
+		return refuse("SourceInvalid", "package source file %s: a new source is written as a .sources file", change.File)
+	}
+	return files.WriteAtomic(path, []byte(content), 0o644)
+}
+
+// replaceURI replaces whole URIs only, and only where a URI stands; it says whether
+// it replaced one, and whether the new one was there before.
+func replaceURI(path, content, from, to string) (out string, replaced, present bool) {
+	lines := strings.Split(content, "\n")
+	inURIs := false // of a .sources file, which may continue over lines
+	for i, line := range lines {
+		if strings.HasPrefix(strings.TrimSpace(line), "#") {
+			continue
+		}
+		if strings.HasSuffix(path, ".sources") {
+			if line == "" || (line[0] != ' ' && line[0] != '\t') {
+				inURIs = strings.HasPrefix(strings.ToLower(line), "uris:")
+			}
+			if !inURIs {
+				continue
+			}
+		} else if _, _, ok := oneLine(line); !ok {
+			continue
+		}
+		var hit, has bool
+		lines[i], hit, has = replaceWord(line, from, to)
+		replaced, present = replaced || hit, present || has
+	}
+	return strings.Join(lines, "\n"), replaced, present
+}
+
+// replaceWord leaves all white space as it is.
+func replaceWord(line, from, to string) (out string, replaced, present bool) {
+	var b strings.Builder
+	for line != "" {
+		space := len(line) - len(strings.TrimLeft(line, " \t"))
+		b.WriteString(line[:space])
+		line = line[space:]
+		end := strings.IndexAny(line, " \t")
+		if end < 0 {
+			end = len(line)
+		}
+		word := line[:end]
+		switch {
+		case sameURI(word, from):
+			word, replaced = to, true
+		case sameURI(word, to):
+			present = true
+		}
+		b.WriteString(word)
+		line = line[end:]
+	}
+	return b.String(), replaced, present
+}
+
+// sameURI takes a slash at the end for nothing, as apt does.
+func sameURI(a, b string) bool {
+	return strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/")
+}

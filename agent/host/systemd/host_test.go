@@ -1,0 +1,123 @@
+package systemd
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// onHost skips where there is no systemd to disturb. In a test host it runs for real.
+func onHost(t *testing.T) *Manager {
+	t.Helper()
+	if os.Getenv("REFIT_HOST_TESTS") != "1" {
+		t.Skip("needs a host whose PID 1 is systemd and that may be disturbed: set REFIT_HOST_TESTS=1 there")
+	}
+	m := New()
+	t.Cleanup(m.Close)
+	return m
+}
+
+func transient(t *testing.T, m *Manager, argv ...string) TransientUnit {
+	t.Helper()
+	u := TransientUnit{Name: "refit-test-" + strconv.FormatInt(time.Now().UnixNano(), 36), Description: "Refit test", Argv: argv, StopTimeout: time.Second}
+	t.Cleanup(func() {
+		_ = m.Stop(context.Background(), ServiceName(u.Name))
+		_ = m.Release(context.Background(), u.Name)
+	})
+	return u
+}
+
+func TestHostTransientUnitTellsItsExitCode(t *testing.T) {
+	m := onHost(t)
+	u := transient(t, m, "/bin/sh", "-c", "sleep 1; exit 3")
+	require.NoError(t, m.StartTransient(t.Context(), u))
+	require.ErrorIs(t, m.StartTransient(t.Context(), u), ErrRunning)
+	exit, err := m.Wait(t.Context(), u.Name)
+	require.NoError(t, err)
+	assert.Equal(t, Exit{Result: "exit-code", Code: 3}, exit)
+}
+
+func TestHostTransientUnitIsFoundAgainAfterItsEnd(t *testing.T) {
+	m := onHost(t)
+	u := transient(t, m, "/bin/true")
+	require.NoError(t, m.StartTransient(t.Context(), u))
+	for range 2 { // another manager is what another process would have
+		exit, err := New().Wait(t.Context(), u.Name)
+		require.NoError(t, err)
+		assert.True(t, exit.Success(), "%+v", exit)
+	}
+	require.NoError(t, m.Release(t.Context(), u.Name))
+	_, err := m.Wait(t.Context(), u.Name)
+	require.ErrorIs(t, err, ErrGone)
+
+	require.NoError(t, m.StartTransient(t.Context(), u), "a released name can be used again")
+	_, err = m.Wait(t.Context(), u.Name)
+	require.NoError(t, err)
+	require.NoError(t, m.StartTransient(t.Context(), u), "so can one that has ended")
+}
+
+func TestHostTransientUnitKilledBySignal(t *testing.T) {
+	m := onHost(t)
+	u := transient(t, m, "/bin/sleep", "300")
+	require.NoError(t, m.StartTransient(t.Context(), u))
+	status, err := m.Status(t.Context(), ServiceName(u.Name))
+	require.NoError(t, err)
+	require.NotZero(t, status.MainPID)
+	require.NotNil(t, status.StartTime)
+
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	_, err = m.Wait(ctx, u.Name)
+	cancel()
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+
+	time.AfterFunc(300*time.Millisecond, func() { _ = syscall.Kill(int(status.MainPID), syscall.SIGKILL) })
+	exit, err := m.Wait(t.Context(), u.Name)
+	require.NoError(t, err)
+	assert.Equal(t, Exit{Result: "signal", Code: -1, Signal: 9}, exit)
+}
+
+func TestHostTransientUnitThatCannotStartFailsAtOnce(t *testing.T) {
+	m := onHost(t)
+	u := transient(t, m, "/no/such/program")
+	var failure *JobError
+	require.ErrorAs(t, m.StartTransient(t.Context(), u), &failure)
+	assert.Equal(t, "failed", failure.Result)
+}
+
+func TestHostUnitIsRestartedStoppedAndStarted(t *testing.T) {
+	m := onHost(t)
+	unit := "refit-test-daemon.service"
+	path := filepath.Join("/run/systemd/system", unit)
+	require.NoError(t, os.WriteFile(path, []byte("[Service]\nExecStart=/bin/sleep 300\n"), 0o644))
+	t.Cleanup(func() {
+		_ = m.Stop(context.Background(), unit)
+		_ = os.Remove(path)
+		_ = m.Reload(context.Background())
+	})
+	require.NoError(t, m.Reload(t.Context()))
+	require.NoError(t, m.Start(t.Context(), unit))
+	before, err := m.Status(t.Context(), unit)
+	require.NoError(t, err)
+	assert.Equal(t, path, before.Fragment)
+
+	require.NoError(t, m.Restart(t.Context(), unit))
+	after, err := m.Status(t.Context(), unit)
+	require.NoError(t, err)
+	assert.NotEqual(t, before.MainPID, after.MainPID)
+
+	require.NoError(t, m.Stop(t.Context(), unit))
+	active, err := m.Active(t.Context(), unit)
+	require.NoError(t, err)
+	assert.False(t, active)
+	require.Error(t, m.Restart(t.Context(), "refit-test-absent.service"))
+	active, err = m.Active(t.Context(), "refit-test-absent.service")
+	require.NoError(t, err)
+	assert.False(t, active)
+}

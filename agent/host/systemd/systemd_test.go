@@ -1,0 +1,87 @@
+package systemd
+
+import (
+	"errors"
+	"io/fs"
+	"testing"
+	"time"
+
+	"github.com/godbus/dbus/v5"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestTheStateOfAUnitIsReadFromItsProperties(t *testing.T) {
+	properties := map[string]any{
+		"LoadState": "loaded", "ActiveState": "active", "SubState": "running", "Result": "success",
+		"FragmentPath": "/lib/systemd/system/kubelet.service", "DropInPaths": []string{"/etc/systemd/system/kubelet.service.d/10-kubeadm.conf"},
+		"MainPID": uint32(812), "ExecMainCode": int32(0), "ExecMainStatus": int32(0), "ExecMainStartTimestamp": uint64(1700000000000000),
+	}
+	status := statusFrom("kubelet.service", properties)
+	require.NotNil(t, status.StartTime)
+	assert.Equal(t, time.Unix(1700000000, 0).UTC(), *status.StartTime)
+	assert.True(t, status.Exists())
+	assert.True(t, status.Running())
+	assert.Len(t, status.DropIns, 1)
+
+	properties["MainPID"] = uint32(0)
+	assert.Nil(t, statusFrom("kubelet.service", properties).StartTime, "a process that has ended has no start time to report")
+}
+
+func TestRunningKnowsTheStatesOfSystemd(t *testing.T) {
+	for name, tc := range map[string]struct {
+		active, sub string
+		want        bool
+	}{
+		"a daemon":                        {"active", "running", true},
+		"a transient unit that has ended": {"active", "exited", false},
+		"one that waits for its restart":  {"activating", "auto-restart", true},
+		"one that is being stopped":       {"deactivating", "stop-sigterm", true},
+		"a failed one":                    {"failed", "failed", false},
+		"a stopped one":                   {"inactive", "dead", false},
+		"a unit that does not exist":      {"", "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, tc.want, Status{ActiveState: tc.active, SubState: tc.sub}.Running())
+		})
+	}
+}
+
+func TestAnEndBySignalIsNotAnExitCode(t *testing.T) {
+	assert.Equal(t, Exit{Result: "exit-code", Code: 3}, exitOf(Status{Result: "exit-code", ExitCode: 1, ExitStatus: 3}))
+	assert.Equal(t, Exit{Result: "signal", Code: -1, Signal: 9}, exitOf(Status{Result: "signal", ExitCode: 2, ExitStatus: 9}))
+	assert.True(t, exitOf(Status{Result: "success", ExitCode: 1}).Success())
+	assert.False(t, exitOf(Status{Result: "timeout", ExitCode: 1}).Success())
+}
+
+func TestATransientUnitIsCheckedBeforeTheBusIsAsked(t *testing.T) {
+	for name, unit := range map[string]TransientUnit{
+		"no name":           {Argv: []string{"/bin/true"}},
+		"a name of a path":  {Name: "../x", Argv: []string{"/bin/true"}},
+		"no program":        {Name: "refit-op-1"},
+		"a relative path":   {Name: "refit-op-1", Argv: []string{"true"}},
+		"a name with space": {Name: "refit op", Argv: []string{"/bin/true"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Error(t, New().StartTransient(t.Context(), unit))
+		})
+	}
+}
+
+func TestWithoutABusTheErrorSaysSo(t *testing.T) {
+	t.Setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path="+t.TempDir()+"/no-bus")
+	_, err := New().Status(t.Context(), "kubelet.service")
+	require.ErrorIs(t, err, ErrUnavailable)
+	_, err = New().Wait(t.Context(), "refit-op-1")
+	require.ErrorIs(t, err, ErrUnavailable)
+	assert.NotErrorIs(t, unavailable(errors.New("denied")), ErrUnavailable)
+	assert.ErrorIs(t, unavailable(fs.ErrNotExist), ErrUnavailable)
+}
+
+func TestAFailedJobSaysWhereToLook(t *testing.T) {
+	err := &JobError{Verb: "restarting", Unit: "kubelet.service", Result: "failed",
+		Status: Status{ActiveState: "failed", SubState: "failed", Result: "exit-code", ExitStatus: 1}}
+	assert.Equal(t, "restarting kubelet.service: job failed; the unit is failed (failed), result exit-code, exit status 1; see: journalctl -u kubelet.service", err.Error())
+	assert.True(t, isNoSuchUnit(dbus.Error{Name: "org.freedesktop.systemd1.NoSuchUnit"}))
+	assert.False(t, isNoSuchUnit(errors.New("NoSuchUnit")))
+}

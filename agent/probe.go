@@ -1,0 +1,107 @@
+package agent
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/refit-dev/refit/agent/planning"
+	"github.com/refit-dev/refit/agent/watch"
+	"github.com/refit-dev/refit/pkg/upgrade"
+)
+
+// secondLook is how long after a change of the package database the host is looked at
+// once more: who installs a new kubelet restarts it a little later.
+const secondLook = time.Minute
+
+// probing is what is known of the host, and when to look again.
+type probing struct {
+	running bool
+	facts   *upgrade.Facts
+	// settled is the ended operation that the facts are younger than.
+	settled string
+	// packages that the facts say something of.
+	packages []string
+	due      time.Time
+	again    time.Time // a second look after a change of the package database
+	failure  error
+	backoff  watch.Backoff
+	// answers is set when a lost operation waits for facts that are younger than its discovery.
+	answers string
+}
+
+// probe looks at the host when nothing is known yet, when something may have changed,
+// and once in a while. Not while an operation runs: what is seen then is neither the
+// host before nor the host after.
+func (a *Agent) probe(ctx context.Context) {
+	p := &a.probing
+	if p.running || a.planned.running || a.work.open() {
+		return
+	}
+	if p.facts != nil && p.settled == a.work.endedID() && p.answers == a.work.lost && a.knowsPackages() && a.now().Before(p.due) {
+		a.wakeAt(p.due)
+		return
+	}
+	if p.failure != nil && a.now().Before(p.due) {
+		a.wakeAt(p.due)
+		return
+	}
+	p.running = true
+	settles, answers, packages := a.work.endedID(), a.work.lost, a.wantedPackages()
+	a.spawn(ctx, func(ctx context.Context) func() {
+		facts, err := a.Executor.Facts(ctx, packages)
+		return func() {
+			p.running = false
+			if err != nil {
+				a.probeFailed(ctx, err)
+				return
+			}
+			p.settled, p.answers = settles, answers
+			a.learn(facts, packages)
+		}
+	})
+}
+
+// learn takes in facts, from a probe or from planning.
+func (a *Agent) learn(facts upgrade.Facts, packages []string) {
+	p := &a.probing
+	p.facts, p.packages, p.failure = &facts, packages, nil
+	p.backoff.Reset()
+	p.due = a.now().Add(a.Timing.Reprobe/2 + rand.N(a.Timing.Reprobe/2+1))
+	if p.again.After(a.now()) {
+		p.due = p.again
+	}
+}
+
+func (a *Agent) probeFailed(ctx context.Context, err error) {
+	p := &a.probing
+	p.failure = err
+	p.due = a.now().Add(p.backoff.Next(err))
+	a.sayOnce(ctx, "probe", "Probing the host failed, trying again", "reason", err.Error(), "next", p.due)
+}
+
+func (a *Agent) wantedPackages() []string {
+	if a.machine == nil {
+		return nil
+	}
+	return planning.PackageNames(a.machine.Spec)
+}
+
+// knowsPackages says that the facts cover the packages in spec.
+func (a *Agent) knowsPackages() bool { return slices.Equal(a.probing.packages, a.wantedPackages()) }
+
+// noteFile takes in a change of a watched file. The journal and the hold need nothing
+// here: every advance reads them anew.
+func (a *Agent) noteFile(path string) {
+	if !PackageDatabase(path) || a.work.open() {
+		return
+	}
+	p := &a.probing
+	p.again = a.now().Add(secondLook)
+	if at := a.now().Add(a.Timing.Settle); p.facts != nil && at.Before(p.due) {
+		p.due = at
+	}
+}
+
+func (a *Agent) now() time.Time { return time.Now() }

@@ -1,0 +1,119 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/pkg/upgrade"
+)
+
+// certificateWarning is how long before its end a certificate is reported.
+const certificateWarning = 30 * 24 * time.Hour
+
+// conditions are the agent's own, in the order of AgentConditions, on top of those reported before.
+func conditions(s State, before []metav1.Condition) []metav1.Condition {
+	var out []metav1.Condition
+	for _, c := range before {
+		if slices.Contains(v1alpha1.AgentConditions, c.Type) {
+			out = append(out, c)
+		}
+	}
+	set := func(c *metav1.Condition) {
+		if c == nil {
+			return
+		}
+		c.ObservedGeneration, c.LastTransitionTime = s.Generation, metav1.NewTime(s.Now.Truncate(time.Second))
+		meta.SetStatusCondition(&out, *c)
+	}
+	set(staged(s.Planning))
+	set(held(s.Held))
+	if s.Facts != nil {
+		set(restartPending(s.Facts))
+		set(conflicting(s.Facts))
+		set(certificates(s.Facts, s.Now))
+	}
+	slices.SortFunc(out, func(a, b metav1.Condition) int {
+		return slices.Index(v1alpha1.AgentConditions, a.Type) - slices.Index(v1alpha1.AgentConditions, b.Type)
+	})
+	return out
+}
+
+func condition(kind string, yes bool, reason, message string) *metav1.Condition {
+	status := metav1.ConditionFalse
+	if yes {
+		status = metav1.ConditionTrue
+	}
+	return &metav1.Condition{Type: kind, Status: status, Reason: reason, Message: shorten(message, maxMessage)}
+}
+
+func staged(p *Planning) *metav1.Condition {
+	switch {
+	case p == nil:
+		return nil
+	case p.Plan != nil:
+		return condition(v1alpha1.ConditionStaged, true, "Staged",
+			fmt.Sprintf("Everything that plan %.12s needs is on the host", strings.TrimPrefix(p.Plan.Hash, "sha256:")))
+	case p.Refused != nil:
+		return condition(v1alpha1.ConditionStaged, false, p.Refused.Reason, p.Refused.Message)
+	}
+	return condition(v1alpha1.ConditionStaged, false, "Staging", "Planning and staging assignment "+p.AssignmentID)
+}
+
+func held(hold *upgrade.HoldFacts) *metav1.Condition {
+	if hold == nil {
+		return condition(v1alpha1.ConditionHeld, false, "NotHeld", "The host's owner accepts grants")
+	}
+	message := "The host's owner refuses grants with " + hold.Path + "; remove the file to go on"
+	if hold.Message != "" {
+		message += ": " + hold.Message
+	}
+	return condition(v1alpha1.ConditionHeld, true, "HoldFile", message)
+}
+
+func restartPending(f *upgrade.Facts) *metav1.Condition {
+	var pending []string
+	if f.Kubelet.RestartPending() {
+		pending = append(pending, fmt.Sprintf("kubelet runs %s, %s is installed", f.Kubelet.Running, f.Kubelet.Installed))
+	}
+	if r := f.Runtime; r != nil && r.Running != "" && r.Installed != "" && !upgrade.SameRuntime(r.Running, r.Installed) {
+		pending = append(pending, fmt.Sprintf("%s runs %s, %s is installed", r.Name, r.Running, r.Installed))
+	}
+	if len(pending) == 0 {
+		return condition(v1alpha1.ConditionRestartPending, false, "RunsWhatIsInstalled", "What runs is what is installed")
+	}
+	return condition(v1alpha1.ConditionRestartPending, true, "OldProcessRuns", strings.Join(pending, "; "))
+}
+
+func conflicting(f *upgrade.Facts) *metav1.Condition {
+	if len(f.Conflicts) == 0 {
+		return condition(v1alpha1.ConditionConflictingManager, false, "NoneFound", "No other updater was found on the host")
+	}
+	names := make([]string, 0, len(f.Conflicts))
+	for _, c := range f.Conflicts {
+		names = append(names, strings.TrimSuffix(c.Name+": "+c.Detail, ": "))
+	}
+	return condition(v1alpha1.ConditionConflictingManager, true, "OtherUpdater", strings.Join(names, "; "))
+}
+
+// certificates names the first to expire. Its date, not the days left, is in the
+// message: that would be another message, and a write, every day.
+func certificates(f *upgrade.Facts, now time.Time) *metav1.Condition {
+	if len(f.Certs) == 0 {
+		return nil
+	}
+	first := slices.MinFunc(f.Certs, func(a, b upgrade.CertFacts) int { return a.NotAfter.Compare(b.NotAfter) })
+	date := first.NotAfter.UTC().Format(time.RFC3339)
+	if first.NotAfter.Before(now) {
+		return condition(v1alpha1.ConditionCertificatesExpiring, true, "Expired", first.Path+" expired at "+date)
+	}
+	if first.NotAfter.Before(now.Add(certificateWarning)) {
+		return condition(v1alpha1.ConditionCertificatesExpiring, true, "ExpiresSoon", first.Path+" expires at "+date)
+	}
+	return condition(v1alpha1.ConditionCertificatesExpiring, false, "Valid", "All certificates are valid for more than 30 days")
+}

@@ -1,0 +1,153 @@
+package report
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/pkg/upgrade"
+)
+
+// State is everything that a report is made from.
+type State struct {
+	// Base is the status as the API server has it.
+	Base v1alpha1.MachineStatus
+	// Generation of the spec that the conditions are about.
+	Generation int64
+	// SpecPackages are the names in spec.os.packages; no others are reported.
+	SpecPackages []string
+	// Facts of the host; nil before the first probe: what was reported stays.
+	Facts *upgrade.Facts
+	// Planning is how far the plan for the assignment is; nil when there is no assignment.
+	Planning *Planning
+	// Accepted is the grant that the agent has accepted.
+	Accepted string
+	// Operation is the newest operation; nil: what was reported stays.
+	Operation *v1alpha1.Operation
+	// Failure says why the host cannot go on; nil: it can.
+	Failure *v1alpha1.Failure
+	// Epoch is the highest coordinator epoch seen.
+	Epoch int64
+	// Held is the veto of the host's owner.
+	Held *upgrade.HoldFacts
+	// NewHost says that Base is of another machine with the same name.
+	NewHost bool
+	// Now is the time of the report.
+	Now time.Time
+}
+
+// Planning is how far the plan for an assignment is.
+type Planning struct {
+	AssignmentID string
+	Generation   int64
+	// Plan is frozen and staged; nil when it is not, or was refused.
+	Plan *upgrade.Plan
+	// Refused says why there is no plan; nil while it is being made.
+	Refused *v1alpha1.Failure
+}
+
+// Status is the agent's part of the status, whole.
+func Status(s State) v1alpha1.MachineStatus {
+	base := s.Base
+	if s.NewHost {
+		// The other machine's plan is not on this one. Its acceptance and outcome stay:
+		// without them its grant, still in the API, would pass for one that never ran.
+		base.Host, base.Versions, base.OS, base.Plan = nil, nil, nil, nil
+	}
+	out := v1alpha1.MachineStatus{
+		Host: base.Host, Versions: base.Versions, OS: base.OS,
+		Plan: base.Plan, Accepted: base.Accepted, LastOperation: base.LastOperation,
+		ObservedGeneration: base.ObservedGeneration,
+		ObservedEpoch:      max(base.ObservedEpoch, s.Epoch),
+		HostFailure:        s.Failure,
+		Conditions:         conditions(s, base.Conditions),
+	}
+	if s.Facts != nil {
+		out.Host, out.Versions, out.OS = host(s.Facts), versions(s.Facts), operatingSystem(s.Facts, s.SpecPackages)
+	}
+	if s.Accepted != "" {
+		out.Accepted = &v1alpha1.Acceptance{GrantID: s.Accepted}
+	}
+	reportPlan(&out, s.Planning)
+	reportOperation(&out, s)
+	return out
+}
+
+// reportPlan says nothing new while a plan is being made: the earlier one stays, with
+// its own assignment's id on it.
+func reportPlan(out *v1alpha1.MachineStatus, p *Planning) {
+	switch {
+	case p == nil:
+	case p.Plan != nil:
+		out.Plan, out.ObservedGeneration = planStatus(p.Plan), p.Generation
+	case p.Refused != nil:
+		out.Plan, out.ObservedGeneration = nil, p.Generation
+		if out.HostFailure == nil {
+			out.HostFailure = p.Refused
+		}
+	}
+}
+
+func reportOperation(out *v1alpha1.MachineStatus, s State) {
+	if s.Operation == nil {
+		return
+	}
+	op := *s.Operation
+	now := metav1.NewTime(s.Now.Truncate(time.Second))
+	op.LastUpdateTime = &now
+	if op.State != v1alpha1.OperationProcessing && sameState(&op, s.Base.LastOperation) {
+		op.LastUpdateTime = s.Base.LastOperation.LastUpdateTime // an end is reported once
+	}
+	out.LastOperation = &op
+}
+
+func host(f *upgrade.Facts) *v1alpha1.HostIdentity {
+	return &v1alpha1.HostIdentity{MachineID: f.Host.MachineID, BootID: f.Host.BootID, SystemUUID: f.Host.SystemUUID}
+}
+
+func versions(f *upgrade.Facts) *v1alpha1.ObservedVersions {
+	v := &v1alpha1.ObservedVersions{KubeProxy: f.KubeProxy}
+	if f.Kubelet != nil {
+		v.Kubelet = known(f.Kubelet.Running)
+	}
+	if f.Kubeadm != nil {
+		v.Kubeadm = known(f.Kubeadm.Installed)
+	}
+	if c := f.Control; c != nil {
+		v.ControlPlane = &v1alpha1.ObservedControlPlane{
+			APIServer: known(c.APIServer), ControllerManager: known(c.ControllerManager), Scheduler: known(c.Scheduler),
+		}
+		v.Etcd = c.Etcd
+	}
+	if r := f.Runtime; r != nil {
+		v.ContainerRuntime = &v1alpha1.ObservedRuntime{Name: r.Name, Version: known(r.Running)}
+		if r.Running != "" {
+			v.ContainerRuntime.Text = r.Name + "://" + r.Running
+		}
+	}
+	return v
+}
+
+// known turns what could not be read into the value that blocks a plan.
+func known(version string) string {
+	if version == "" {
+		return v1alpha1.Unknown
+	}
+	return version
+}
+
+func operatingSystem(f *upgrade.Facts, wanted []string) *v1alpha1.ObservedOS {
+	installed := map[string]string{}
+	for _, p := range f.Packages.Installed {
+		installed[p.Name] = p.Version
+	}
+	os := &v1alpha1.ObservedOS{
+		ID: f.OS.ID, VersionID: f.OS.VersionID, PrettyName: f.OS.PrettyName,
+		Kernel: f.OS.Kernel, Architecture: f.OS.Architecture, RebootRequired: f.Reboot.Required,
+	}
+	for _, name := range wanted {
+		os.Packages = append(os.Packages, v1alpha1.ObservedPackage{Name: name, Version: installed[name]})
+	}
+	return os
+}

@@ -1,0 +1,129 @@
+package watch
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+)
+
+// FieldManager is the agent's name in the managed fields of a Machine.
+const FieldManager = "refit-agent"
+
+// requestTimeout bounds a read or a write; a watch has its own.
+const requestTimeout = 30 * time.Second
+
+// Client reads and writes the one Machine of this host.
+type Client struct {
+	rest      rest.Interface
+	namespace string
+	name      string
+	params    runtime.ParameterCodec
+}
+
+// NewClient makes a client for one Machine. Files named in the configuration are read again when they change.
+func NewClient(config *rest.Config, namespace, name string) (*Client, error) {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("registering the Refit API: %w", err)
+	}
+	config = rest.CopyConfig(config)
+	config.GroupVersion = &v1alpha1.GroupVersion
+	config.APIPath = "/apis"
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	config.UserAgent = FieldManager
+	client, err := rest.RESTClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client for %s: %w", config.Host, err)
+	}
+	return &Client{rest: client, namespace: namespace, name: name, params: runtime.NewParameterCodec(scheme)}, nil
+}
+
+// Get reads the Machine from the API server's store, never from its cache.
+func (c *Client) Get(ctx context.Context) (*v1alpha1.Machine, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	machine := &v1alpha1.Machine{}
+	err := c.rest.Get().Namespace(c.namespace).Resource("machines").Name(c.name).MaxRetries(0).Do(ctx).Into(machine)
+	if err != nil {
+		return nil, fmt.Errorf("reading Machine %s/%s: %w", c.namespace, c.name, err)
+	}
+	return machine, nil
+}
+
+// ApplyStatus makes status everything that the agent says of its Machine: a field of
+// an earlier apply that is missing here is removed. With a resourceVersion the write
+// happens only if the Machine is still at that version; else it is a conflict.
+func (c *Client) ApplyStatus(ctx context.Context, status v1alpha1.MachineStatus, resourceVersion string) (*v1alpha1.Machine, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	body, err := json.Marshal(applyBody(c.namespace, c.name, resourceVersion, status))
+	if err != nil {
+		return nil, fmt.Errorf("encoding the status of Machine %s/%s: %w", c.namespace, c.name, err)
+	}
+	force := true
+	machine := &v1alpha1.Machine{}
+	err = c.rest.Patch(types.ApplyYAMLPatchType).
+		Namespace(c.namespace).Resource("machines").Name(c.name).SubResource("status").
+		VersionedParams(&metav1.PatchOptions{FieldManager: FieldManager, Force: &force}, c.params).
+		MaxRetries(0).Body(body).Do(ctx).Into(machine)
+	if err != nil {
+		return nil, fmt.Errorf("writing the status of Machine %s/%s: %w", c.namespace, c.name, err)
+	}
+	return machine, nil
+}
+
+// applyBody has no spec: a Machine's own JSON form would claim an empty one.
+func applyBody(namespace, name, resourceVersion string, status v1alpha1.MachineStatus) map[string]any {
+	metadata := map[string]string{"name": name, "namespace": namespace}
+	if resourceVersion != "" {
+		metadata["resourceVersion"] = resourceVersion
+	}
+	return map[string]any{
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Machine",
+		"metadata": metadata, "status": status,
+	}
+}
+
+func (c *Client) list(ctx context.Context) (*v1alpha1.MachineList, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	list := &v1alpha1.MachineList{}
+	err := c.rest.Get().Namespace(c.namespace).Resource("machines").
+		VersionedParams(&metav1.ListOptions{FieldSelector: c.selector(), ResourceVersion: "0"}, c.params).
+		MaxRetries(0).Do(ctx).Into(list)
+	if err != nil {
+		return nil, fmt.Errorf("listing Machine %s/%s: %w", c.namespace, c.name, err)
+	}
+	return list, nil
+}
+
+func (c *Client) watch(ctx context.Context, resourceVersion string, timeout time.Duration) (apiwatch.Interface, error) {
+	seconds := int64(timeout.Seconds())
+	stream, err := c.rest.Get().Namespace(c.namespace).Resource("machines").
+		VersionedParams(&metav1.ListOptions{
+			Watch: true, FieldSelector: c.selector(), ResourceVersion: resourceVersion,
+			TimeoutSeconds: &seconds, AllowWatchBookmarks: true,
+		}, c.params).
+		// The server ends the stream at its timeout; a server that is gone without a word must not hold us for ever.
+		Timeout(timeout + time.Minute).MaxRetries(0).Watch(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("watching Machine %s/%s: %w", c.namespace, c.name, err)
+	}
+	return stream, nil
+}
+
+// selector names the one Machine: the Role of this host allows a list for that name alone.
+func (c *Client) selector() string {
+	return fields.OneTermEqualSelector(metav1.ObjectNameField, c.name).String()
+}

@@ -1,0 +1,2 @@
+// Package status shows pools and machines to people: what runs, and what each waits for.
+package status

@@ -1,0 +1,105 @@
+package status
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+)
+
+// Print writes pools and machines as tables.
+func Print(out io.Writer, pools []v1alpha1.MachineDeployment, machines []v1alpha1.Machine) error {
+	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	if len(pools) > 0 {
+		row(w, "POOL", "MACHINES", "UPTODATE", "READY", "IN-FLIGHT", "KUBELET", "PAUSED", "STATE")
+		for i := range pools {
+			printPool(w, &pools[i])
+		}
+		fmt.Fprintln(w)
+	}
+	row(w, "MACHINE", "ROLES", "PHASE", "KUBELET", "CONTROL-PLANE", "RUNTIME", "TARGET", "WAITS-FOR")
+	for i := range machines {
+		printMachine(w, &machines[i])
+	}
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("writing the table: %w", err)
+	}
+	return nil
+}
+
+func printPool(w io.Writer, d *v1alpha1.MachineDeployment) {
+	s := d.Status
+	target := ""
+	if v := d.Spec.Template.Spec.Versions; v != nil {
+		target = string(v.Kubelet)
+	}
+	state := ""
+	for _, kind := range []string{v1alpha1.ConditionConflict, v1alpha1.ConditionProgressing} {
+		if c := meta.FindStatusCondition(d.Status.Conditions, kind); c != nil && state == "" && (kind == v1alpha1.ConditionProgressing || c.Status == metav1.ConditionTrue) {
+			state = c.Reason + ": " + c.Message
+		}
+	}
+	row(w, d.Name, s.Machines, s.UpToDate, s.Ready, s.InFlight, target, d.Spec.Paused, state)
+}
+
+func printMachine(w io.Writer, m *v1alpha1.Machine) {
+	roles := make([]string, 0, len(m.Spec.Roles))
+	for _, r := range m.Spec.Roles {
+		roles = append(roles, string(r))
+	}
+	var kubelet, controlPlane, runtime, target string
+	if v := m.Status.Versions; v != nil {
+		kubelet = v.Kubelet
+		if v.ControlPlane != nil {
+			controlPlane = v.ControlPlane.APIServer
+		}
+		if v.ContainerRuntime != nil {
+			runtime = v.ContainerRuntime.Text
+		}
+	}
+	if v := m.Spec.Versions; v != nil {
+		target = string(v.Kubelet)
+	}
+	row(w, m.Name, strings.Join(roles, ","), m.Status.Phase, kubelet, controlPlane, runtime, target, WaitsFor(m))
+}
+
+// WaitsFor says in one line what a machine does or waits for; "" when there is nothing.
+func WaitsFor(m *v1alpha1.Machine) string {
+	if op := m.Status.LastOperation; op != nil && op.State == v1alpha1.OperationProcessing {
+		return fmt.Sprintf("step %d of %d: %s", op.StepsDone+1, op.StepsTotal, op.Step)
+	}
+	for _, kind := range []string{v1alpha1.ConditionStalled, v1alpha1.ConditionOverridden, v1alpha1.ConditionHeld, v1alpha1.ConditionWaiting} {
+		if c := meta.FindStatusCondition(m.Status.Conditions, kind); c != nil && c.Status == metav1.ConditionTrue {
+			return c.Reason + ": " + c.Message
+		}
+	}
+	if f := m.Status.HostFailure; f != nil {
+		return f.Reason + ": " + f.Message
+	}
+	if f := m.Status.RolloutFailure; f != nil {
+		return f.Reason + ": " + f.Message
+	}
+	if m.Status.Host == nil {
+		return "AgentSilent: the agent of this host has never reported"
+	}
+	if c := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionUpToDate); c != nil && c.Status != metav1.ConditionTrue {
+		return c.Reason + ": " + c.Message
+	}
+	return ""
+}
+
+// row writes one line of cells; an empty cell is shown as a dash.
+func row(w io.Writer, cells ...any) {
+	texts := make([]string, len(cells))
+	for i, c := range cells {
+		if texts[i] = fmt.Sprint(c); texts[i] == "" && i < len(cells)-1 {
+			texts[i] = "-"
+		}
+	}
+	fmt.Fprintln(w, strings.Join(texts, "\t"))
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/refit-dev/refit/cli/install"
+	"github.com/refit-dev/refit/deploy"
+)
+
+type installOptions struct {
+	*command
+	image   string
+	dryRun  bool
+	output  string
+	wait    bool
+	timeout time.Duration
+}
+
+func newInstall(c *command) *cobra.Command {
+	o := &installOptions{command: c}
+	cmd := &cobra.Command{
+		Use:   "install",
+		Short: "Install or update Refit in the cluster: CRDs, admission policies, coordinator",
+		Long: `Applies the CRDs, the admission policies and the coordinator, and waits until the
+coordinator is available. Installing again updates. The agents are installed on the
+hosts, as a package or as files, not by this command.`,
+		Example: "  kubectl refit install --coordinator-image registry.example.com/refit-coordinator:v0.1.0\n  kubectl refit install --coordinator-image IMAGE --dry-run -o yaml > refit.yaml",
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	cmd.Flags().StringVar(&o.image, "coordinator-image", "", "Image of the coordinator (required)")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "Print what would be applied, and apply nothing")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "yaml", "Format of --dry-run: yaml or json")
+	cmd.Flags().BoolVar(&o.wait, "wait", true, "Wait until the coordinator is available")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long to wait in all")
+	return cmd
+}
+
+func (o *installOptions) run(ctx context.Context) error {
+	if err := checkFormat(o.output, "yaml", "json"); err != nil {
+		return err
+	}
+	if strings.TrimSpace(o.image) == "" {
+		return usage{fmt.Errorf("--coordinator-image is required: name the image that the cluster's nodes can pull")}
+	}
+	objects, err := install.Load(deploy.Manifests)
+	if err != nil {
+		return err
+	}
+	if err := install.SetImage(objects, o.image); err != nil {
+		return err
+	}
+	if o.dryRun {
+		return printDocuments(o.out, o.output, contents(objects))
+	}
+	cl, err := o.client()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	i := &install.Installer{Client: cl, Out: o.out}
+	if err := i.Apply(ctx, objects); err != nil {
+		return err
+	}
+	if !o.wait {
+		return nil
+	}
+	return i.AwaitAvailable(ctx, objects)
+}
+
+func contents(objects []*unstructured.Unstructured) []map[string]any {
+	out := make([]map[string]any, 0, len(objects))
+	for _, o := range objects {
+		out = append(out, o.Object)
+	}
+	return out
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+)
+
+// defaultNamespace holds Machines unless -n says otherwise.
+const defaultNamespace = "refit"
+
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// command is what every subcommand shares.
+type command struct {
+	streams
+	flags *genericclioptions.ConfigFlags
+}
+
+func newRoot(s streams) *cobra.Command {
+	c := &command{streams: s, flags: genericclioptions.NewConfigFlags(true)}
+	root := &cobra.Command{
+		Use:         "kubectl-refit",
+		Short:       "Keep a fixed fleet of machines at declared versions, in place",
+		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl refit"},
+		// A root without work of its own would answer any word with its help.
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usage{fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath())}
+			}
+			return nil
+		},
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetOut(s.out)
+	root.SetErr(s.err)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usage{fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath())}
+	})
+	c.flags.AddFlags(root.PersistentFlags())
+	root.PersistentFlags().Lookup("namespace").Usage = "Namespace of the Machines (default " + defaultNamespace + ")"
+	root.AddCommand(newAdopt(c), newInstall(c), newUninstall(c), newStatus(c), newVersion(c))
+	return root
+}
+
+// namespace is what -n says; the context's own namespace is that of workloads, and not asked.
+func (c *command) namespace() string {
+	if c.flags.Namespace != nil && *c.flags.Namespace != "" {
+		return *c.flags.Namespace
+	}
+	return defaultNamespace
+}
+
+func (c *command) client() (client.Client, error) {
+	config, err := c.flags.ToRESTConfig()
+	if err != nil {
+		return nil, fmt.Errorf("finding the cluster: %w", err)
+	}
+	config.QPS, config.Burst = 50, 100
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("registering the kinds: %w", err)
+		}
+	}
+	cl, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to %s: %w", config.Host, err)
+	}
+	return cl, nil
+}
+
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage{fmt.Errorf("%s takes no arguments, got %q", cmd.CommandPath(), args)}
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/refit-dev/refit/cli/install"
+	"github.com/refit-dev/refit/deploy"
+)
+
+type uninstallOptions struct {
+	*command
+	data    bool
+	timeout time.Duration
+}
+
+func newUninstall(c *command) *cobra.Command {
+	o := &uninstallOptions{command: c}
+	cmd := &cobra.Command{
+		Use:   "uninstall",
+		Short: "Take Refit out of the cluster; no host is changed",
+		Long: `Deletes the coordinator and the admission policies. Machines, pools, their CRDs and
+the namespaces stay unless --delete-data is given. Refused while a machine is in flight:
+its node may be cordoned, and only the coordinator gives it back.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	cmd.Flags().BoolVar(&o.data, "delete-data", false, "Also delete every Machine, MachineDeployment, MachineDisruptionBudget and Ledger, the CRDs and the namespaces")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long to wait in all")
+	return cmd
+}
+
+func (o *uninstallOptions) run(ctx context.Context) error {
+	objects, err := install.Load(deploy.Manifests)
+	if err != nil {
+		return err
+	}
+	cl, err := o.client()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	i := &install.Installer{Client: cl, Out: o.out}
+	busy, err := i.InFlight(ctx)
+	if err != nil {
+		return err
+	}
+	if len(busy) > 0 {
+		return refused{fmt.Sprintf("machines in flight: %s: pause their pools and wait until none is in flight", strings.Join(busy, ", "))}
+	}
+	if o.data {
+		if err := i.DeleteData(ctx); err != nil {
+			return err
+		}
+	} else {
+		objects = slices.DeleteFunc(objects, holdsData)
+	}
+	return i.Delete(ctx, objects)
+}
+
+func holdsData(o *unstructured.Unstructured) bool {
+	return o.GetKind() == "CustomResourceDefinition" || o.GetKind() == "Namespace"
+}

@@ -1,0 +1,18 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/refit-dev/refit/pkg/version"
+)
+
+func newVersion(c *command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Say which Refit this is",
+		Args:  noArgs,
+		Run:   func(*cobra.Command, []string) { fmt.Fprintln(c.out, version.Version) },
+	}
+}

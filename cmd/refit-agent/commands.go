@@ -1,0 +1,128 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
+
+	"github.com/refit-dev/refit/agent"
+	"github.com/refit-dev/refit/agent/setup"
+	"github.com/refit-dev/refit/pkg/version"
+)
+
+func rootCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:           "refit-agent",
+		Short:         "Keeps this host at the versions of its Machine",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	cmd.PersistentFlags().String("config", agent.DefaultConfigFile, "file that binds the host to a cluster")
+	cmd.AddCommand(runCommand(), factsCommand(), planCommand(), versionCommand())
+	return cmd
+}
+
+func runCommand() *cobra.Command {
+	var level, root string
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Follow this host's Machine until told to stop",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			config, err := loadConfig(cmd)
+			if err != nil {
+				return err
+			}
+			log, err := setup.Logger(level)
+			if err != nil {
+				return err
+			}
+			klog.SetLogger(log)
+			return setup.Run(logr.NewContext(cmd.Context(), log), config, setup.PathsUnder(root))
+		},
+	}
+	cmd.Flags().StringVar(&root, "root", "/", "directory that is the host's root")
+	cmd.Flags().StringVar(&level, "log-level", "info", "debug, info, warn or error")
+	return cmd
+}
+
+func factsCommand() *cobra.Command {
+	var packages []string
+	var output string
+	cmd := &cobra.Command{
+		Use:   "facts",
+		Short: "Say what runs on this host",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			host, err := newHost(cmd)
+			if err != nil {
+				return err
+			}
+			facts, err := host.Facts(cmd.Context(), packages)
+			if err != nil {
+				return err
+			}
+			return print(cmd.OutOrStdout(), output, facts)
+		},
+	}
+	cmd.Flags().StringArrayVar(&packages, "package", nil, "look at this package too (may be repeated)")
+	cmd.Flags().StringVarP(&output, "output", "o", "yaml", "yaml or json")
+	return cmd
+}
+
+func planCommand() *cobra.Command {
+	var file, output string
+	cmd := &cobra.Command{
+		Use:   "plan -f FILE",
+		Short: "Say what would change on this host if FILE were its Machine; change nothing",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			host, err := newHost(cmd)
+			if err != nil {
+				return err
+			}
+			plan, err := host.Plan(cmd.Context(), file)
+			if err != nil {
+				return err
+			}
+			if output == "" {
+				return printPlan(cmd.OutOrStdout(), plan)
+			}
+			return print(cmd.OutOrStdout(), output, plan)
+		},
+	}
+	cmd.Flags().StringVarP(&file, "filename", "f", "", "file with one Machine")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "yaml or json; for people unless set")
+	_ = cmd.MarkFlagRequired("filename") // fails only for a flag that does not exist
+	return cmd
+}
+
+func versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Say which Refit this is",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), version.Version)
+			return err
+		},
+	}
+}
+
+func newHost(cmd *cobra.Command) (*setup.Host, error) {
+	config, err := loadConfig(cmd)
+	if err != nil {
+		return nil, err
+	}
+	return setup.NewHost(config)
+}
+
+func loadConfig(cmd *cobra.Command) (agent.Config, error) {
+	path, err := cmd.Flags().GetString("config")
+	if err != nil {
+		return agent.Config{}, fmt.Errorf("reading flags: %w", err)
+	}
+	return agent.LoadConfig(path)
+}

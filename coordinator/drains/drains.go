@@ -1,0 +1,142 @@
+// Package drains runs the drains of the slots in flight, each in a goroutine of its
+// own, so that no reconcile ever waits for a pod. A drain lives as long as this
+// process: after a restart it simply begins again, since pods that have left stay away.
+package drains
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/refit-dev/refit/pkg/drain"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+)
+
+// State of a drain.
+type State struct {
+	Done bool
+	// Err is why it did not succeed; nil after Done means that the pods have left.
+	Err error
+	// Message is how far it has come, for people.
+	Message string
+}
+
+// Runner starts and watches drains. All fields but Changed are needed.
+type Runner struct {
+	// Base ends every drain when it ends.
+	Base context.Context //nolint:containedctx // the drains outlive the reconcile that starts them
+	// Client of the cluster that has the nodes.
+	Client kubernetes.Interface
+	// Changed is told which machine's drain has news.
+	Changed func(types.NamespacedName)
+
+	mu   sync.Mutex
+	runs map[string]*run
+}
+
+type run struct {
+	machine types.NamespacedName
+	state   State
+	cancel  context.CancelFunc
+}
+
+// Request is one drain to be done.
+type Request struct {
+	GrantID string
+	Machine types.NamespacedName
+	Node    string
+	Options drain.Options
+}
+
+// Ensure starts the drain unless it is known, and returns its state.
+func (r *Runner) Ensure(req Request) State {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if known := r.runs[req.GrantID]; known != nil {
+		return known.state
+	}
+	if r.runs == nil {
+		r.runs = map[string]*run{}
+	}
+	ctx, cancel := context.WithCancel(r.Base)
+	started := &run{machine: req.Machine, cancel: cancel, state: State{Message: "pods are being evicted"}}
+	r.runs[req.GrantID] = started
+	go r.drain(ctx, req)
+	return started.state
+}
+
+// Forget ends the drain, if it runs, and everything known of it.
+func (r *Runner) Forget(grantID string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if known := r.runs[grantID]; known != nil {
+		known.cancel()
+		delete(r.runs, grantID)
+	}
+}
+
+func (r *Runner) drain(ctx context.Context, req Request) {
+	tracker := newTracker()
+	req.Options.Progress = func(e drain.Event) {
+		r.update(req.GrantID, State{Message: tracker.note(e)})
+	}
+	result, err := drain.New(r.Client, req.Options).Drain(ctx, req.Node)
+	if ctx.Err() != nil {
+		return
+	}
+	r.update(req.GrantID, State{Done: true, Err: err, Message: summary(result)})
+}
+
+func (r *Runner) update(grantID string, s State) {
+	r.mu.Lock()
+	known := r.runs[grantID]
+	if known == nil || known.state.Done {
+		r.mu.Unlock()
+		return
+	}
+	known.state = s
+	machine := known.machine
+	r.mu.Unlock()
+	if r.Changed != nil {
+		r.Changed(machine)
+	}
+}
+
+func summary(r drain.Result) string {
+	text := fmt.Sprintf("%d pods evicted", r.Evicted)
+	if r.Deleted > 0 {
+		text += fmt.Sprintf(", %d deleted past their budget by policy", r.Deleted)
+	}
+	if len(r.Remaining) > 0 {
+		text += fmt.Sprintf(", %d left behind by policy", len(r.Remaining))
+	}
+	return text
+}
+
+// tracker words the progress: how many pods are left, and what holds one of them.
+type tracker struct{ blocked map[string]string }
+
+func newTracker() *tracker { return &tracker{blocked: map[string]string{}} }
+
+func (t *tracker) note(e drain.Event) string {
+	name := e.Namespace + "/" + e.Name
+	if e.Kind == drain.EventBlocked {
+		t.blocked[name] = fmt.Sprintf("%s: %s", e.Reason, e.Message)
+	} else {
+		delete(t.blocked, name)
+	}
+	text := fmt.Sprintf("%d of %d pods left", e.Remaining, e.Total)
+	for pod, why := range t.blocked {
+		return fmt.Sprintf("%s; %s is blocked (%s)", text, pod, why)
+	}
+	return text
+}
+
+// OwnPods leaves the coordinator's own pods out where no other node could take them.
+func OwnPods(namespace, app string) func(*corev1.Pod) bool {
+	return func(p *corev1.Pod) bool {
+		return p.Namespace == namespace && p.Labels["app.kubernetes.io/name"] == app
+	}
+}

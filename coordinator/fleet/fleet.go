@@ -1,0 +1,184 @@
+// Package fleet is what the coordinator knows of one namespace at one moment: its
+// machines with their nodes, slots and pools. It is plain data, read once, so that
+// order and gates can judge it without a client, and so that a judgement can be
+// repeated on a live reading before it is acted upon.
+package fleet
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/pkg/upgrade"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Fleet is one reading of a namespace.
+type Fleet struct {
+	// Machines, sorted by name.
+	Machines []*Machine
+	// Pools by the name of their MachineDeployment; "" holds machines without one.
+	Pools map[string]*Pool
+	// Budgets are the MachineDisruptionBudgets, sorted by name.
+	Budgets []*v1alpha1.MachineDisruptionBudget
+	// Stopped is the namespace-wide stop switch.
+	Stopped bool
+	// Epoch of the ledger that was read.
+	Epoch int64
+	// Now is when it was read, by the coordinator's clock.
+	Now time.Time
+
+	nodes   []*Node // of the whole cluster
+	planner upgrade.Fleet
+	view    *upgrade.View
+}
+
+// View is the fleet as the planner sees it, parsed once. Slots do not change it.
+func (f *Fleet) View() *upgrade.View {
+	if f.view == nil {
+		f.view = upgrade.NewView(f.planner)
+	}
+	return f.view
+}
+
+// SchedulableBesides counts the nodes other than this one that are ready and take pods.
+func (f *Fleet) SchedulableBesides(name string) int {
+	n := 0
+	for _, node := range f.nodes {
+		if node.Name != name && node.Ready && !node.Unschedulable {
+			n++
+		}
+	}
+	return n
+}
+
+// Machine is one machine with all that bears on it.
+type Machine struct {
+	*v1alpha1.Machine
+	// Node as the cluster sees it; nil where there is none.
+	Node *Node
+	// Slot it holds; nil when it holds none.
+	Slot *v1alpha1.Slot
+	// Pool it belongs to.
+	Pool *Pool
+	// Claims are the names of all MachineDeployments that match it; more than one is a conflict.
+	Claims []string
+}
+
+// Node is what counts of a Node object.
+type Node struct {
+	Name           string
+	UID            string
+	Ready          bool
+	Unknown        bool // the cluster has lost sight of it
+	NotReadySince  metav1.Time
+	Message        string
+	Unschedulable  bool
+	CordonedBy     string // our marker; "" when there is none
+	Labels         map[string]string
+	KubeletVersion string
+	RuntimeVersion string
+}
+
+// ForeignCordon says that someone else than Refit took the node out of scheduling.
+func (n *Node) ForeignCordon() bool { return n != nil && n.Unschedulable && n.CordonedBy == "" }
+
+// Pool is a MachineDeployment with its machines. Deployment is nil for the pool of
+// machines that no MachineDeployment matches; its bounds are the defaults.
+type Pool struct {
+	Name       string
+	Deployment *v1alpha1.MachineDeployment
+	Machines   []*Machine
+}
+
+// Find returns the machine of that name, or nil.
+func (f *Fleet) Find(name string) *Machine {
+	i, found := slices.BinarySearchFunc(f.Machines, name, func(m *Machine, n string) int { return cmp.Compare(m.Name, n) })
+	if !found {
+		return nil
+	}
+	return f.Machines[i]
+}
+
+// HasRole says whether the machine has the role.
+func (m *Machine) HasRole(r v1alpha1.Role) bool { return slices.Contains(m.Spec.Roles, r) }
+
+// OutOfService machines leave every count.
+func (m *Machine) OutOfService() bool {
+	return m.Spec.Availability == v1alpha1.AvailabilityOutOfService
+}
+
+// Disrupts says whether a disruption takes pods away, and so charges the availability budgets.
+func Disrupts(d v1alpha1.Disruption) bool {
+	return d == v1alpha1.DisruptionDrain || d == v1alpha1.DisruptionReboot
+}
+
+// Unavailable says why the machine does not serve now, "" when it does. A machine in
+// a slot that disrupts is unavailable from the reservation on, before its cordon shows.
+func (m *Machine) Unavailable() string {
+	switch {
+	case m.OutOfService():
+		return ""
+	case m.Slot != nil && Disrupts(m.Slot.Disruption):
+		return "being upgraded"
+	}
+	return m.Down()
+}
+
+// Down says why the machine does not serve for a reason other than a slot. Work on a
+// machine that is down takes nothing more away.
+func (m *Machine) Down() string {
+	switch {
+	case m.OutOfService():
+		return ""
+	case m.NeedsNode() && m.Node == nil:
+		return "no Node"
+	case m.Node == nil:
+		return ""
+	case !m.Node.Ready:
+		return "NotReady"
+	case m.Node.ForeignCordon():
+		return "cordoned by someone else"
+	case m.Node.Unschedulable && (m.Slot == nil || m.Slot.GrantID != m.Node.CordonedBy):
+		return "cordoned by an earlier operation"
+	case Failed(m.Machine):
+		return "failed: " + m.Status.RolloutFailure.Reason
+	}
+	return ""
+}
+
+// NeedsNode is false only for an Etcd-only host, which runs no kubelet.
+func (m *Machine) NeedsNode() bool {
+	return m.HasRole(v1alpha1.RoleControlPlane) || m.HasRole(v1alpha1.RoleWorker)
+}
+
+// Failed says that an operation on the machine failed and nothing has cleared that
+// since. A drain that was blocked changed nothing on the host and does not count.
+func Failed(m *v1alpha1.Machine) bool {
+	f := m.Status.RolloutFailure
+	return f != nil && f.Class != ClassDrainBlocked
+}
+
+// Classes of rollout failures.
+const (
+	ClassUnreachable    = "Unreachable"
+	ClassDrainBlocked   = "DrainBlocked"
+	ClassApplyFailed    = "ApplyFailed"
+	ClassUnhealthyAfter = "UnhealthyAfter"
+	ClassRolledBack     = "RolledBack"
+)
+
+// CurrentAssignment says whether the assignment was made for the spec as it is now.
+func CurrentAssignment(m *v1alpha1.Machine) bool {
+	return m.Status.Assignment != nil && m.Status.Assignment.Generation == m.Generation
+}
+
+// FrozenPlan is the plan for the current assignment, nil when there is none yet.
+func FrozenPlan(m *v1alpha1.Machine) *v1alpha1.PlanStatus {
+	p := m.Status.Plan
+	if !CurrentAssignment(m) || p == nil || p.AssignmentID != m.Status.Assignment.ID || p.Hash == "" {
+		return nil
+	}
+	return p
+}

@@ -1,0 +1,88 @@
+package fleet
+
+import (
+	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/pkg/upgrade"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// The label that kubeadm puts on control-plane Nodes, for those that no Machine manages.
+const labelControlPlane = "node-role.kubernetes.io/control-plane"
+
+// ForPlanner is the fleet as the planner wants it. Nodes without a Machine count for
+// skew and are never moved.
+func ForPlanner(machines []v1alpha1.Machine, nodes []corev1.Node) upgrade.Fleet {
+	var f upgrade.Fleet
+	managed := map[string]bool{}
+	for i := range machines {
+		managed[machines[i].Name] = true
+		f.Hosts = append(f.Hosts, HostState(&machines[i]))
+	}
+	for i := range nodes {
+		if managed[nodes[i].Name] {
+			continue
+		}
+		f.Hosts = append(f.Hosts, unmanaged(&nodes[i]))
+	}
+	return f
+}
+
+// HostState is one Machine as the planner wants it.
+func HostState(m *v1alpha1.Machine) upgrade.HostState {
+	h := upgrade.HostState{Name: m.Name, Roles: m.Spec.Roles, Managed: true, Record: record(m)}
+	if m.Status.Versions != nil {
+		h.Versions = *m.Status.Versions
+	}
+	if m.Spec.Versions != nil {
+		h.Wish = *m.Spec.Versions
+	}
+	osMet, _, _ := upgrade.UpToDate(v1alpha1.MachineSpec{MachineTemplateSpec: v1alpha1.MachineTemplateSpec{OS: m.Spec.OS}}, m.Status)
+	h.OSPending = m.Spec.OS != nil && !osMet
+	h.Sidelined = m.Spec.Paused || m.Spec.Availability == v1alpha1.AvailabilityOutOfService || Failed(m)
+	h.First = m.Status.Assignment != nil && m.Status.Assignment.KubeadmRole == v1alpha1.KubeadmFirst
+	return h
+}
+
+func record(m *v1alpha1.Machine) []v1alpha1.Versions {
+	var out []v1alpha1.Versions
+	for _, h := range m.Status.History {
+		if h.State == v1alpha1.OperationSuccessful && h.From != nil {
+			out = append(out, *h.From)
+		}
+	}
+	return out
+}
+
+// A control-plane Node without a Machine has API servers whose version nobody reports;
+// the planner says so rather than guess.
+func unmanaged(n *corev1.Node) upgrade.HostState {
+	roles := []v1alpha1.Role{v1alpha1.RoleWorker}
+	if _, ok := n.Labels[labelControlPlane]; ok {
+		roles = []v1alpha1.Role{v1alpha1.RoleControlPlane}
+	}
+	return upgrade.HostState{Name: n.Name, Roles: roles, Versions: v1alpha1.ObservedVersions{Kubelet: n.Status.NodeInfo.KubeletVersion}}
+}
+
+// Observed are the versions that run, in the form of a wish; for history and undo.
+func Observed(v *v1alpha1.ObservedVersions) *v1alpha1.Versions {
+	if v == nil {
+		return nil
+	}
+	out := &v1alpha1.Versions{}
+	if _, ok := upgrade.ParseKubernetes(v.Kubelet); ok {
+		out.Kubelet = v1alpha1.KubernetesVersion(v.Kubelet)
+	}
+	if v.ControlPlane != nil {
+		if _, ok := upgrade.ParseKubernetes(v.ControlPlane.APIServer); ok {
+			out.ControlPlane = v1alpha1.KubernetesVersion(v.ControlPlane.APIServer)
+		}
+	}
+	if rt := v.ContainerRuntime; rt != nil {
+		if parsed, ok := upgrade.ParseRuntime(rt.Version); ok {
+			out.ContainerRuntime = &v1alpha1.ContainerRuntime{
+				Name: v1alpha1.RuntimeName(rt.Name), Version: v1alpha1.ReleaseVersion(parsed.Version.Upstream()),
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,24 @@
+package gates
+
+import (
+	"fmt"
+
+	"github.com/refit-dev/refit/coordinator/fleet"
+)
+
+// capacity refuses to drain the only node that pods could run on, unless the policy
+// says that this may happen in place.
+func capacity(f *fleet.Fleet, m *fleet.Machine) *Verdict {
+	plan := fleet.FrozenPlan(m.Machine)
+	if plan == nil || !fleet.Disrupts(plan.Disruption) || m.Node == nil || m.Down() != "" {
+		return nil
+	}
+	if d := m.Spec.Drain; d != nil && d.SingleNode == "InPlace" {
+		return nil
+	}
+	if f.SchedulableBesides(m.Name) > 0 {
+		return nil
+	}
+	return &Verdict{ReasonNoCapacity, fmt.Sprintf(
+		"no other node is ready and schedulable, so the pods of %s would have no place: add or uncordon a node, or set spec.drain.singleNode to InPlace", m.Name)}
+}

@@ -1,0 +1,69 @@
+// Package gates holds the vetoes that stand between a frozen plan and its slot. Each
+// gate is a pure function in a file of its own; the order below is the order in which
+// an operator should hear of them: what a person decided first, then what is unsafe,
+// then what merely has to wait its turn.
+package gates
+
+import "github.com/refit-dev/refit/coordinator/fleet"
+
+// Verdict is why a machine may not go now: Reason for programs, Message for people.
+type Verdict struct{ Reason, Message string }
+
+// Gate vetoes, or lets pass with nil.
+type Gate struct {
+	Name  string
+	Judge func(f *fleet.Fleet, m *fleet.Machine) *Verdict
+}
+
+// Reasons of the gates.
+const (
+	ReasonStopped                 = "Stopped"
+	ReasonPaused                  = "Paused"
+	ReasonDeploymentConflict      = "DeploymentConflict"
+	ReasonStrategyNotSupported    = "StrategyNotSupported"
+	ReasonHeld                    = "Held"
+	ReasonRetryLater              = "RetryLater"
+	ReasonFailureThreshold        = "FailureThresholdReached"
+	ReasonControlPlaneBusy        = "ControlPlaneBusy"
+	ReasonControlPlaneUnavailable = "ControlPlaneUnavailable"
+	ReasonBudgetExhausted         = "BudgetExhausted"
+	ReasonInFlightExhausted       = "InFlightExhausted"
+	ReasonNoCapacity              = "NoCapacity"
+)
+
+// All gates in order.
+var All = []Gate{
+	{"stopped", stopped},                       // the namespace-wide switch
+	{"paused", paused},                         // the machine's or its deployment's
+	{"conflict", conflict},                     // two deployments claim the machine
+	{"strategy", strategy},                     // a setting that this version would ignore
+	{"held", held},                             // the host's owner says no
+	{"retry", retryLater},                      // backoff after a blocked drain
+	{"failure-threshold", failureThreshold},    // the rollout paused itself
+	{"control-plane-first", controlPlaneFirst}, // and skew with it
+	{"control-plane", controlPlaneOneByOne},    // built in, no object widens it
+	{"capacity", capacity},                     // where would the pods go
+	{"budget", budget},                         // of the deployment
+	{"disruption-budgets", disruptionBudgets},  // MachineDisruptionBudgets
+}
+
+// Check returns the first veto, nil when the machine may have a slot now.
+func Check(f *fleet.Fleet, m *fleet.Machine) *Verdict {
+	for _, g := range All {
+		if v := g.Judge(f, m); v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
+// Withdrawn returns the veto that also takes back a slot that the agent has not
+// accepted yet: a person's word counts until the work has begun.
+func Withdrawn(f *fleet.Fleet, m *fleet.Machine) *Verdict {
+	for _, judge := range []func(*fleet.Fleet, *fleet.Machine) *Verdict{stopped, paused, conflict, held} {
+		if v := judge(f, m); v != nil {
+			return v
+		}
+	}
+	return nil
+}

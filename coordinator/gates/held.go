@@ -1,0 +1,19 @@
+package gates
+
+import (
+	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/coordinator/fleet"
+	"k8s.io/apimachinery/pkg/api/meta"
+)
+
+func held(_ *fleet.Fleet, m *fleet.Machine) *Verdict {
+	c := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionHeld)
+	if c == nil || c.Status != "True" {
+		return nil
+	}
+	message := "the host's owner holds it: remove /etc/refit/hold on the host to go on"
+	if c.Message != "" {
+		message += " (" + c.Message + ")"
+	}
+	return &Verdict{ReasonHeld, message}
+}

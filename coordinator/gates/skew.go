@@ -1,0 +1,16 @@
+package gates
+
+import "github.com/refit-dev/refit/coordinator/fleet"
+
+// controlPlaneFirst judges the hop again by the API servers as they are observed now:
+// the plan was made on an earlier reading.
+func controlPlaneFirst(f *fleet.Fleet, m *fleet.Machine) *Verdict {
+	a := m.Status.Assignment
+	if a == nil {
+		return nil
+	}
+	if blocked := f.View().Allowed(fleet.HostState(m.Machine), a.Target); blocked != nil {
+		return &Verdict{blocked.Reason, blocked.Message}
+	}
+	return nil
+}

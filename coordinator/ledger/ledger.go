@@ -1,0 +1,182 @@
+// Package ledger keeps the slots in flight. The Ledger object is the truth; the grant
+// in a Machine's status is its projection. Every change is a compare-and-swap on the
+// object's resourceVersion under the epoch of this leader, read live and never from a
+// cache, so that two coordinators cannot both give the same place away.
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+var (
+	// ErrDeposed says that another coordinator has taken over: this one must end.
+	ErrDeposed = errors.New("another coordinator has taken over the ledger")
+	// ErrChanged says that the ledger is not what the judgement was based on: judge again.
+	ErrChanged = errors.New("the ledger has changed since it was read")
+	// ErrNoSlot says that the slot is not in the ledger any more.
+	ErrNoSlot = errors.New("no such slot in the ledger")
+)
+
+// Store reads and changes ledgers, one per namespace.
+type Store struct {
+	// Live reads from the API server, not from a cache.
+	Live client.Reader
+	// Writer writes ledgers.
+	Writer client.Writer
+	// Now is the clock.
+	Now func() metav1.Time
+
+	// writing serialises the changes of this process: a raised epoch is known before the next change is judged by it.
+	writing sync.Mutex
+	mu      sync.Mutex
+	epochs  map[string]int64
+}
+
+// Read returns the ledger of the namespace as it is on the API server.
+func (s *Store) Read(ctx context.Context, namespace string) (*v1alpha1.Ledger, error) {
+	l := &v1alpha1.Ledger{}
+	err := s.Live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: v1alpha1.LedgerName}, l)
+	if err != nil {
+		return nil, fmt.Errorf("reading ledger of namespace %s: %w", namespace, err)
+	}
+	return l, nil
+}
+
+// Epoch of this leader in the namespace; 0 before Lead.
+func (s *Store) Epoch(namespace string) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.epochs[namespace]
+}
+
+func (s *Store) setEpoch(namespace string, epoch int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.epochs == nil {
+		s.epochs = map[string]int64{}
+	}
+	s.epochs[namespace] = epoch
+}
+
+// Reserve adds a slot to the ledger as it was read for the judgement; a ledger that
+// has changed since is refused with ErrChanged.
+func (s *Store) Reserve(ctx context.Context, seen *v1alpha1.Ledger, slot v1alpha1.Slot) error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if err := s.ours(seen); err != nil {
+		return err
+	}
+	if find(seen, slot.Machine) != nil {
+		return fmt.Errorf("reserving a slot for %s: it holds one: %w", slot.Machine, ErrChanged)
+	}
+	next := seen.DeepCopy()
+	next.Spec.Slots = append(next.Spec.Slots, slot)
+	next.Spec.Epoch = s.Epoch(seen.Namespace)
+	switch err := s.Writer.Update(ctx, next); {
+	case apierrors.IsConflict(err):
+		return fmt.Errorf("reserving a slot for %s: %w", slot.Machine, ErrChanged)
+	case err != nil:
+		return fmt.Errorf("reserving a slot for %s: %w", slot.Machine, err)
+	}
+	*seen = *next
+	return nil
+}
+
+// Advance changes the slot with that grant.
+func (s *Store) Advance(ctx context.Context, namespace, grantID string, change func(*v1alpha1.Slot)) error {
+	return s.update(ctx, namespace, "advancing slot "+grantID, func(l *v1alpha1.Ledger) error {
+		for i := range l.Spec.Slots {
+			if l.Spec.Slots[i].GrantID == grantID {
+				change(&l.Spec.Slots[i])
+				return nil
+			}
+		}
+		return ErrNoSlot
+	})
+}
+
+// Release removes the slot with that grant; one that is gone already is fine.
+func (s *Store) Release(ctx context.Context, namespace, grantID string) error {
+	return s.update(ctx, namespace, "releasing slot "+grantID, func(l *v1alpha1.Ledger) error {
+		kept := make([]v1alpha1.Slot, 0, len(l.Spec.Slots))
+		for _, slot := range l.Spec.Slots {
+			if slot.GrantID != grantID {
+				kept = append(kept, slot)
+			}
+		}
+		l.Spec.Slots = kept
+		return nil
+	})
+}
+
+// RaiseEpoch makes the epoch greater than that of every grant given so far, for a
+// void grant that takes one of them back.
+func (s *Store) RaiseEpoch(ctx context.Context, namespace string) (int64, error) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	raised := s.Epoch(namespace) + 1
+	err := s.change(ctx, namespace, "raising the epoch", func(l *v1alpha1.Ledger) error {
+		l.Spec.Epoch = raised
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	s.setEpoch(namespace, raised)
+	return raised, nil
+}
+
+func (s *Store) update(ctx context.Context, namespace, what string, change func(*v1alpha1.Ledger) error) error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	return s.change(ctx, namespace, what, change)
+}
+
+func (s *Store) change(ctx context.Context, namespace, what string, change func(*v1alpha1.Ledger) error) error {
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		l, err := s.Read(ctx, namespace)
+		if err != nil {
+			return err
+		}
+		if err := s.ours(l); err != nil {
+			return err
+		}
+		l.Spec.Epoch = s.Epoch(namespace)
+		if err := change(l); err != nil {
+			return err
+		}
+		return s.Writer.Update(ctx, l) //nolint:wrapcheck // wrapped below; RetryOnConflict looks at the bare error
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// A ledger with a higher epoch belongs to a later leader. A lower one was restored
+// from a backup under us; the next change heals it.
+func (s *Store) ours(l *v1alpha1.Ledger) error {
+	if epoch := s.Epoch(l.Namespace); epoch == 0 || l.Spec.Epoch > epoch {
+		return fmt.Errorf("ledger of namespace %s has epoch %d, ours is %d: %w", l.Namespace, l.Spec.Epoch, epoch, ErrDeposed)
+	}
+	return nil
+}
+
+func find(l *v1alpha1.Ledger, machine string) *v1alpha1.Slot {
+	for i := range l.Spec.Slots {
+		if l.Spec.Slots[i].Machine == machine {
+			return &l.Spec.Slots[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,57 @@
+package machine
+
+import (
+	"context"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+)
+
+// access gives the Machine its finalizer and the host's credential its one object:
+// read this Machine, write its status, nothing else.
+func (r *Reconciler) access(ctx context.Context, s *scope) (outcome, error) {
+	if !s.machine.DeletionTimestamp.IsZero() {
+		return goOn, nil
+	}
+	if !controllerutil.ContainsFinalizer(s.read, v1alpha1.FinalizerMachine) {
+		m := s.read.DeepCopy()
+		controllerutil.AddFinalizer(m, v1alpha1.FinalizerMachine)
+		if err := r.Client.Patch(ctx, m, client.MergeFromWithOptions(s.read, client.MergeFromWithOptimisticLock{})); err != nil {
+			return stop, wrapMachine(s, "adding the finalizer", err)
+		}
+		return stop, nil // the change itself brings the next pass
+	}
+	if err := r.ensureRole(ctx, s); err != nil {
+		return stop, wrapMachine(s, "writing the Role", err)
+	}
+	return goOn, wrapMachine(s, "writing the RoleBinding", r.ensureRoleBinding(ctx, s))
+}
+
+// AccessName is the name of a machine's Role and RoleBinding.
+func AccessName(machine string) string { return "refit-machine-" + machine }
+
+func (r *Reconciler) ensureRole(ctx context.Context, s *scope) error {
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: AccessName(s.key.Name)}}
+	_, err := controllerutil.CreateOrUpdate(ctx, r.Client, role, func() error {
+		role.Rules = []rbacv1.PolicyRule{
+			{APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"machines"}, ResourceNames: []string{s.key.Name}, Verbs: []string{"get", "list", "watch"}},
+			{APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"machines/status"}, ResourceNames: []string{s.key.Name}, Verbs: []string{"patch"}},
+		}
+		return ctrl.SetControllerReference(s.machine, role, r.Client.Scheme())
+	})
+	return err //nolint:wrapcheck // wrapped by the caller
+}
+
+func (r *Reconciler) ensureRoleBinding(ctx context.Context, s *scope) error {
+	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: AccessName(s.key.Name)}}
+	_, err := controllerutil.CreateOrUpdate(ctx, r.Client, binding, func() error {
+		binding.Subjects = []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "system:node:" + s.key.Name}}
+		binding.RoleRef = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: AccessName(s.key.Name)}
+		return ctrl.SetControllerReference(s.machine, binding, r.Client.Scheme())
+	})
+	return err //nolint:wrapcheck // wrapped by the caller
+}

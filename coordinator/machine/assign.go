@@ -1,0 +1,118 @@
+package machine
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/coordinator/fleet"
+	"github.com/refit-dev/refit/pkg/upgrade"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// assign names the next hop. It disturbs nothing, and so needs no permission: the
+// agent plans and stages for it. While a slot is held the assignment stands still.
+func (r *Reconciler) assign(ctx context.Context, s *scope) (outcome, error) {
+	st := s.status()
+	if st.Versions == nil || s.slot() != nil || !s.machine.DeletionTimestamp.IsZero() {
+		return goOn, nil
+	}
+	if s.wishMet {
+		st.Assignment = nil
+		if !fleet.Failed(s.machine) {
+			st.RolloutFailure = nil
+		}
+		return goOn, nil
+	}
+	if s.view.OutOfService() {
+		st.Assignment = nil
+		return goOn, nil
+	}
+	if fleet.Failed(s.machine) {
+		return goOn, nil // the failed assignment is the record of what was tried
+	}
+	return goOn, r.nextHop(ctx, s)
+}
+
+func (r *Reconciler) nextHop(ctx context.Context, s *scope) error {
+	all, err := r.upgradeFleet(ctx, s)
+	if err != nil {
+		return err
+	}
+	next, blocked := nextAssignment(all, s.machine)
+	if blocked != nil {
+		s.blocked = blocked
+		s.status().Assignment = nil
+		return nil
+	}
+	if now := s.status().Assignment; now != nil && sameHop(now, next) {
+		return nil
+	}
+	id, err := newID(s.machine.Generation)
+	if err != nil {
+		return err
+	}
+	next.ID, next.Epoch = id, r.Ledger.Epoch(s.key.Namespace)
+	s.status().Assignment = next
+	s.status().RolloutFailure = nil
+	r.event(s, corev1.EventTypeNormal, "Assigned", "Assign", "next hop: "+targetText(next.Target))
+	return nil
+}
+
+// The skew only widens while control planes move on; that alone is no reason to plan again.
+func sameHop(a, b *v1alpha1.Assignment) bool {
+	return a.Generation == b.Generation && a.Type == b.Type && a.KubeadmRole == b.KubeadmRole &&
+		equality.Semantic.DeepEqual(a.Target, b.Target)
+}
+
+// newID is unique: a plan for an earlier assignment never fits a later one.
+func newID(generation int64) (string, error) {
+	var random [4]byte
+	if _, err := rand.Read(random[:]); err != nil {
+		return "", fmt.Errorf("drawing an id: %w", err)
+	}
+	return fmt.Sprintf("%d-%s", generation, hex.EncodeToString(random[:])), nil
+}
+
+// upgradeFleet is every host of the cluster for the planner: the Machines of this
+// namespace, and the Nodes that no Machine manages, which count for skew as well.
+func (r *Reconciler) upgradeFleet(ctx context.Context, s *scope) (upgrade.Fleet, error) {
+	machines := &v1alpha1.MachineList{}
+	if err := r.Client.List(ctx, machines, client.InNamespace(s.key.Namespace)); err != nil {
+		return upgrade.Fleet{}, fmt.Errorf("listing Machines for skew: %w", err)
+	}
+	nodes := &corev1.NodeList{}
+	if err := r.Nodes.List(ctx, nodes); err != nil {
+		return upgrade.Fleet{}, fmt.Errorf("listing Nodes for skew: %w", err)
+	}
+	for i := range machines.Items {
+		if machines.Items[i].Name == s.key.Name {
+			machines.Items[i] = *s.machine
+		}
+	}
+	return fleet.ForPlanner(machines.Items, nodes.Items), nil
+}
+
+func targetText(t v1alpha1.Target) string {
+	var parts []string
+	add := func(what, version string) {
+		if version != "" {
+			parts = append(parts, what+" "+version)
+		}
+	}
+	add("control plane", string(t.ControlPlane))
+	add("kubelet", string(t.Kubelet))
+	add("etcd", string(t.Etcd))
+	if t.ContainerRuntime != nil {
+		add(string(t.ContainerRuntime.Name), string(t.ContainerRuntime.Version))
+	}
+	if t.OS {
+		parts = append(parts, "packages and settings")
+	}
+	return strings.Join(parts, ", ")
+}

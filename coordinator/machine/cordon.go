@@ -1,0 +1,42 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/refit-dev/refit/pkg/drain"
+)
+
+// cordon takes the node out of scheduling under the grant's name. A marker that an
+// earlier operation of ours has left is taken over; a cordon of someone else is left
+// unmarked, and so is still there at the end.
+func (r *Reconciler) cordon(ctx context.Context, s *scope, grantID string) error {
+	node := s.node()
+	if _, err := drain.Cordon(ctx, r.Workload, node.Name, grantID); err != nil {
+		return fmt.Errorf("cordoning Node %s: %w", node.Name, err)
+	}
+	return nil
+}
+
+// uncordon gives the node back if its marker names the grant; any other cordon stays.
+func (r *Reconciler) uncordon(ctx context.Context, s *scope, grantID string) error {
+	node := s.node()
+	if node == nil {
+		return nil
+	}
+	if err := drain.Uncordon(ctx, r.Workload, node.Name, grantID); err != nil {
+		return fmt.Errorf("uncordoning Node %s: %w", node.Name, err)
+	}
+	return nil
+}
+
+// unmark gives back a node that carries our cordon while no slot of ours is on it: a
+// crash came between, or an operation failed and left the node unwell. It waits until
+// the node is well.
+func (r *Reconciler) unmark(ctx context.Context, s *scope) (outcome, error) {
+	node := s.node()
+	if s.slot() != nil || node == nil || node.CordonedBy == "" || !node.Ready {
+		return goOn, nil
+	}
+	return goOn, r.uncordon(ctx, s, node.CordonedBy)
+}

@@ -1,0 +1,99 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/coordinator/drains"
+	"github.com/refit-dev/refit/coordinator/fleet"
+	"github.com/refit-dev/refit/coordinator/gates"
+	"github.com/refit-dev/refit/pkg/drain"
+	"github.com/refit-dev/refit/pkg/status"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// drain empties the node of a reserved slot, and then makes the slot a granted one.
+func (r *Reconciler) drain(ctx context.Context, s *scope) (outcome, error) {
+	slot := s.slot()
+	if slot == nil || slot.State != v1alpha1.SlotReserved {
+		return goOn, nil
+	}
+	if s.node() == nil || !fleet.Disrupts(slot.Disruption) {
+		return r.drained(ctx, s, nil)
+	}
+	if err := r.cordon(ctx, s, slot.GrantID); err != nil {
+		return stop, err
+	}
+	state := r.Drains.Ensure(drains.Request{
+		GrantID: slot.GrantID, Machine: s.key, Node: s.node().Name, Options: r.drainOptions(s),
+	})
+	switch {
+	case !state.Done:
+		status.Set(&s.status().Conditions, s.machine.Generation, status.Draining(state.Message))
+		return stop, nil
+	case state.Err != nil:
+		return r.drainFailed(ctx, s, state.Err)
+	}
+	status.Set(&s.status().Conditions, s.machine.Generation, status.Drained(state.Message))
+	return r.drained(ctx, s, ptr(metav1.NewTime(r.Now())))
+}
+
+func (r *Reconciler) drainOptions(s *scope) drain.Options {
+	spec := s.machine.Spec.Drain
+	opts := drain.OptionsFor(spec)
+	if spec != nil && spec.SingleNode == "InPlace" {
+		opts.IsOwnPod = r.OwnPods
+	}
+	return opts
+}
+
+func (r *Reconciler) drained(ctx context.Context, s *scope, drainedTime *metav1.Time) (outcome, error) {
+	now := metav1.NewTime(r.Now())
+	err := r.Ledger.Advance(ctx, s.key.Namespace, s.slot().GrantID, func(slot *v1alpha1.Slot) {
+		slot.State, slot.DrainedTime, slot.GrantedTime = v1alpha1.SlotGranted, drainedTime, &now
+	})
+	if err != nil {
+		return stop, wrapMachine(s, "granting the slot", err)
+	}
+	r.Drains.Forget(s.slot().GrantID)
+	return again, nil
+}
+
+// drainFailed gives the node back at once: nothing was changed on the host. Pods that
+// stand in the way make a failure that is tried again later; a fault of the API is
+// tried again now.
+func (r *Reconciler) drainFailed(ctx context.Context, s *scope, err error) (outcome, error) {
+	var blocked *drain.Blocked
+	if !errors.As(err, &blocked) {
+		r.Drains.Forget(s.slot().GrantID)
+		return stop, wrapMachine(s, "draining the node", err)
+	}
+	failure := nextDrainFailure(s.status().RolloutFailure, blocked, r.Now())
+	s.status().RolloutFailure = failure
+	r.event(s, corev1.EventTypeWarning, blocked.Reason, "Drain", fmt.Sprintf(
+		"the drain did not end: %s; the node is given back and tried again at %s",
+		blocked.Message, failure.NextRetryTime.UTC().Format(time.RFC3339)))
+	return r.takeBack(ctx, s, &gates.Verdict{Reason: blocked.Reason, Message: "the drain did not end"})
+}
+
+const (
+	drainRetryFirst = time.Minute
+	drainRetryMost  = 30 * time.Minute
+)
+
+func nextDrainFailure(before *v1alpha1.RolloutFailure, b *drain.Blocked, now time.Time) *v1alpha1.RolloutFailure {
+	attempts := int32(1)
+	if before != nil && before.Class == fleet.ClassDrainBlocked {
+		attempts = before.Attempts + 1
+	}
+	delay := min(drainRetryFirst<<min(attempts-1, 10), drainRetryMost)
+	return &v1alpha1.RolloutFailure{Class: fleet.ClassDrainBlocked, Failure: v1alpha1.Failure{
+		Reason: b.Reason, Message: b.Message, Attempts: attempts, NextRetryTime: ptr(metav1.NewTime(now.Add(delay))),
+	}}
+}
+
+func ptr[T any](v T) *T { return &v }

@@ -1,0 +1,66 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/coordinator/fleet"
+	"github.com/refit-dev/refit/pkg/upgrade"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// gather reads what a pass needs: the ledger live, and the Machine live as well once
+// the handshake is under way, so that no step is taken on a reading that is older than
+// the ledger. A Machine that is gone yields nil.
+func (r *Reconciler) gather(ctx context.Context, key types.NamespacedName) (*scope, error) {
+	if err := r.Ledger.Lead(ctx, key.Namespace); err != nil {
+		return nil, fmt.Errorf("leading namespace %s: %w", key.Namespace, err)
+	}
+	m := &v1alpha1.Machine{}
+	if err := r.Client.Get(ctx, key, m); err != nil {
+		return nil, client.IgnoreNotFound(err) //nolint:wrapcheck // says which object already
+	}
+	l, err := r.Ledger.Read(ctx, key.Namespace)
+	if apierrors.IsNotFound(err) {
+		r.Ledger.Forget(key.Namespace)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("gathering for Machine %s: %w", key, err)
+	}
+	if fleet.SlotOf(&l.Spec, m) != nil || m.Status.Grant != nil {
+		m = &v1alpha1.Machine{}
+		if err := r.Live.Get(ctx, key, m); err != nil {
+			return nil, client.IgnoreNotFound(err) //nolint:wrapcheck // says which object already
+		}
+	}
+	return r.newScope(ctx, key, m, l)
+}
+
+func (r *Reconciler) newScope(ctx context.Context, key types.NamespacedName, m *v1alpha1.Machine, l *v1alpha1.Ledger) (*scope, error) {
+	deployments := &v1alpha1.MachineDeploymentList{}
+	if err := r.Client.List(ctx, deployments, client.InNamespace(key.Namespace)); err != nil {
+		return nil, fmt.Errorf("listing MachineDeployments: %w", err)
+	}
+	objects := fleet.Objects{
+		Machines: []v1alpha1.Machine{*m.DeepCopy()}, Deployments: deployments.Items, Ledger: l.Spec, Now: r.Now(),
+	}
+	node := &corev1.Node{}
+	switch err := r.Nodes.Get(ctx, types.NamespacedName{Name: key.Name}, node); {
+	case err == nil:
+		objects.Nodes = []corev1.Node{*node}
+	case !apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("reading Node %s: %w", key.Name, err)
+	}
+	f, err := fleet.Build(objects)
+	if err != nil {
+		return nil, fmt.Errorf("gathering for Machine %s: %w", key, err)
+	}
+	view := f.Machines[0]
+	s := &scope{key: key, read: m, machine: view.Machine, view: view, fleet: f}
+	s.wishMet, _, s.difference = upgrade.UpToDate(m.Spec, m.Status)
+	return s, nil
+}

@@ -1,0 +1,66 @@
+package machine
+
+import (
+	"context"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/pkg/status"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// grant projects a granted slot into the Machine, until the agent has accepted it. The
+// Machine was read after the ledger was written, and its resourceVersion is carried.
+func (r *Reconciler) grant(ctx context.Context, s *scope) (outcome, error) {
+	slot := s.slot()
+	if slot == nil || slot.State != v1alpha1.SlotGranted {
+		return goOn, nil
+	}
+	if accepted(s, slot) {
+		return r.advance(ctx, s, func(slot *v1alpha1.Slot) { slot.State = v1alpha1.SlotAccepted })
+	}
+	if g := s.status().Grant; g == nil || g.ID != slot.GrantID || g.Void {
+		s.status().Grant = &v1alpha1.Grant{
+			ID: slot.GrantID, AssignmentID: slot.AssignmentID, PlanHash: slot.PlanHash, Epoch: r.Ledger.Epoch(s.key.Namespace),
+		}
+		s.status().RolloutFailure = nil
+		r.event(s, corev1.EventTypeNormal, "Granted", "Grant", "the host may carry out its plan now")
+	}
+	return stop, nil
+}
+
+// follow waits for the end of an accepted operation, however long it takes.
+func (r *Reconciler) follow(ctx context.Context, s *scope) (outcome, error) {
+	slot := s.slot()
+	if slot == nil || slot.State != v1alpha1.SlotAccepted {
+		return goOn, nil
+	}
+	if !status.Ended(s.read, slot.GrantID) {
+		r.watchOver(s)
+		return stop, nil
+	}
+	now := metav1.NewTime(r.Now())
+	return r.advance(ctx, s, func(slot *v1alpha1.Slot) { slot.State, slot.AppliedTime = v1alpha1.SlotVerifying, &now })
+}
+
+func (r *Reconciler) advance(ctx context.Context, s *scope, change func(*v1alpha1.Slot)) (outcome, error) {
+	if err := r.Ledger.Advance(ctx, s.key.Namespace, s.slot().GrantID, change); err != nil {
+		return stop, wrapMachine(s, "advancing the slot", err)
+	}
+	return again, nil
+}
+
+// void takes back a grant that no slot stands behind: the ledger was lost or restored
+// after it was written. One that was accepted has had its slot re-inserted before.
+func (r *Reconciler) void(ctx context.Context, s *scope) (outcome, error) {
+	g := s.status().Grant
+	if s.slot() != nil || g == nil || g.Void || status.Accepted(s.read) {
+		return goOn, nil
+	}
+	epoch, err := r.Ledger.RaiseEpoch(ctx, s.key.Namespace)
+	if err != nil {
+		return stop, wrapMachine(s, "voiding a grant without a slot", err)
+	}
+	s.status().Grant = &v1alpha1.Grant{ID: g.ID, AssignmentID: g.AssignmentID, PlanHash: g.PlanHash, Epoch: epoch, Void: true}
+	return stop, nil
+}

@@ -1,0 +1,184 @@
+package machine
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/coordinator/fleet"
+	"github.com/refit-dev/refit/pkg/status"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// judge words the state of the Machine in conditions and a phase. It looks at what is
+// observed and at what the phases have decided, never at an earlier judgement.
+func (r *Reconciler) judge(s *scope) {
+	st := s.status()
+	st.Role = "Serving"
+	if s.machine.Spec.Availability == v1alpha1.AvailabilityStandby {
+		st.Role = "Standby"
+	}
+	s.put(v1alpha1.ConditionStalled, stalled(s))
+	s.put(v1alpha1.ConditionWaiting, r.waiting(s))
+	s.put(v1alpha1.ConditionReady, ptr(ready(s)))
+	s.put(v1alpha1.ConditionUpToDate, ptr(upToDate(s)))
+	s.put(v1alpha1.ConditionHealthy, healthy(s))
+	s.put(v1alpha1.ConditionOverridden, r.overridden(s))
+	if s.slot() == nil {
+		status.Clear(&st.Conditions, v1alpha1.ConditionDrained)
+	}
+	st.Phase = status.Phase(s.machine)
+}
+
+// put sets the condition, or clears its type when there is nothing to say.
+func (s *scope) put(kind string, c *metav1.Condition) {
+	if c == nil {
+		status.Clear(&s.status().Conditions, kind)
+		return
+	}
+	status.Set(&s.status().Conditions, s.machine.Generation, *c)
+}
+
+func ready(s *scope) metav1.Condition {
+	node := s.node()
+	switch {
+	case node == nil && !s.view.NeedsNode():
+		return status.Ready()
+	case node == nil:
+		return status.NotReady(status.ReasonNodeNotFound, fmt.Sprintf(
+			"there is no Node %s: a Machine has the name of its Node", s.key.Name))
+	case node.Unknown:
+		return status.ReadyUnknown(status.ReasonNodeUnreachable, "the cluster has lost sight of the node: "+node.Message)
+	case !node.Ready:
+		return status.NotReady(status.ReasonNodeNotReady, node.Message)
+	case node.ForeignCordon():
+		return status.NotReady(status.ReasonCordoned, "the node was cordoned by someone else, and Refit leaves it so")
+	case node.Unschedulable:
+		return status.NotReady(status.ReasonInOperation, "the node is cordoned for an operation")
+	}
+	return status.Ready()
+}
+
+// upToDate names, as the reason for not being so, what happens next or what is in the way.
+func upToDate(s *scope) metav1.Condition {
+	st := s.status()
+	switch {
+	case st.Versions == nil:
+		return status.UpToDateUnknown()
+	case s.wishMet:
+		return status.UpToDate()
+	case s.machine.Spec.Availability == v1alpha1.AvailabilityOutOfService && s.slot() == nil:
+		return status.NotUpToDate(status.ReasonOutOfService, "the machine is out of service: "+s.difference)
+	}
+	if c := meta.FindStatusCondition(st.Conditions, v1alpha1.ConditionStalled); c != nil {
+		return status.NotUpToDate(c.Reason, c.Message)
+	}
+	if s.slot() != nil {
+		return inSlot(s)
+	}
+	if c := meta.FindStatusCondition(st.Conditions, v1alpha1.ConditionWaiting); c != nil {
+		return status.NotUpToDate(c.Reason, c.Message)
+	}
+	if s.blocked != nil {
+		return status.NotUpToDate(s.blocked.Reason, s.blocked.Message)
+	}
+	return staging(s)
+}
+
+func inSlot(s *scope) metav1.Condition {
+	slot := s.slot()
+	switch slot.State {
+	case v1alpha1.SlotReserved:
+		drained := meta.FindStatusCondition(s.status().Conditions, v1alpha1.ConditionDrained)
+		if drained != nil {
+			return status.NotUpToDate(drained.Reason, drained.Message)
+		}
+		return status.NotUpToDate(status.ReasonDraining, "a place is reserved, and the node is being cordoned")
+	case v1alpha1.SlotVerifying:
+		return status.NotUpToDate(status.ReasonVerifying, cmp.Or(s.health, "the operation has ended, and its outcome is being verified"))
+	case v1alpha1.SlotGranted, v1alpha1.SlotAccepted:
+	}
+	message := "the host has the grant"
+	if op := s.status().LastOperation; op != nil && op.ID == slot.GrantID {
+		message = fmt.Sprintf("step %d of %d: %s", min(op.StepsDone+1, op.StepsTotal), op.StepsTotal, op.Step)
+	}
+	return status.NotUpToDate(status.ReasonApplying, message)
+}
+
+func staging(s *scope) metav1.Condition {
+	st := s.status()
+	if f := st.HostFailure; f != nil {
+		return status.NotUpToDate(f.Reason, f.Message)
+	}
+	if c := meta.FindStatusCondition(st.Conditions, v1alpha1.ConditionStaged); c != nil && c.Status == metav1.ConditionFalse && fleet.CurrentAssignment(s.machine) {
+		return status.NotUpToDate(c.Reason, c.Message)
+	}
+	if st.Assignment != nil {
+		return status.NotUpToDate(status.ReasonStaging, s.difference+": the host plans and stages the next hop")
+	}
+	return status.NotUpToDate(status.ReasonOutdated, s.difference)
+}
+
+// stalled passes on, word for word, what only a person can change.
+func stalled(s *scope) *metav1.Condition {
+	st := s.status()
+	hint := "; " + status.RetryHint(s.key.Name)
+	switch {
+	case s.wishMet && s.slot() == nil && !fleet.Failed(s.machine):
+		return nil
+	case fleet.Failed(s.machine):
+		return ptr(status.Stalled(st.RolloutFailure.Reason, st.RolloutFailure.Message+hint))
+	case st.HostFailure != nil && st.HostFailure.Terminal && fleet.CurrentAssignment(s.machine):
+		return ptr(status.Stalled(st.HostFailure.Reason, st.HostFailure.Message))
+	case s.blocked != nil && s.blocked.Terminal:
+		return ptr(status.Stalled(s.blocked.Reason, s.blocked.Message))
+	}
+	return nil
+}
+
+// waiting is the verdict of the gates on a machine that is ready for a place.
+func (r *Reconciler) waiting(s *scope) *metav1.Condition {
+	if s.slot() != nil || s.wishMet || fleet.FrozenPlan(s.machine) == nil || fleet.Failed(s.machine) {
+		return nil
+	}
+	if !meta.IsStatusConditionTrue(s.status().Conditions, v1alpha1.ConditionStaged) {
+		return nil
+	}
+	if v, held := r.Board.Verdict(s.key); held {
+		return ptr(status.Waiting(v.Reason, v.Message))
+	}
+	return ptr(status.Waiting(status.ReasonWaitingForSlot, "the plan is ready, and a place is being looked for"))
+}
+
+func healthy(s *scope) *metav1.Condition {
+	node, slot := s.node(), s.slot()
+	switch {
+	case node == nil:
+		return nil
+	case slot != nil && slot.State == v1alpha1.SlotVerifying && slot.UncordonedTime == nil:
+		return ptr(status.Unhealthy(status.ReasonNotHealthyYet, cmp.Or(s.health, "the outcome is being verified")))
+	case slot != nil && slot.State == v1alpha1.SlotAccepted:
+		return nil
+	case !node.Ready:
+		return ptr(status.Unhealthy(status.ReasonNodeNotReady, node.Message))
+	}
+	if problems := nodeAgrees(s); len(problems) > 0 {
+		return ptr(status.Unhealthy(status.ReasonNotHealthyYet, strings.Join(problems, "; ")))
+	}
+	return ptr(status.Healthy())
+}
+
+func (r *Reconciler) overridden(s *scope) *metav1.Condition {
+	overrides := r.Board.Overrides(s.key)
+	if len(overrides) == 0 {
+		return nil
+	}
+	fields := make([]string, 0, len(overrides))
+	for _, o := range overrides {
+		fields = append(fields, fmt.Sprintf("%s (owned by %s)", o.Field, o.Manager))
+	}
+	return ptr(status.Overridden(fmt.Sprintf(
+		"the MachineDeployment does not write %s; release them with: kubectl refit release %s", strings.Join(fields, ", "), s.key.Name)))
+}

@@ -1,0 +1,85 @@
+// Package order decides who is next. It is pure: the same fleet gives the same order.
+//
+//	control plane before workers
+//	machines that are down already: work on them takes nothing away
+//	least disruption: budget room is used at once
+//	the longest waiting, then by name
+package order
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/coordinator/fleet"
+	"k8s.io/apimachinery/pkg/api/meta"
+)
+
+// Candidates are the machines that are ready for a slot, the next one first.
+func Candidates(f *fleet.Fleet) []*fleet.Machine {
+	var out []*fleet.Machine
+	for _, m := range f.Machines {
+		if Ready(m) {
+			out = append(out, m)
+		}
+	}
+	slices.SortStableFunc(out, before)
+	return out
+}
+
+// Ready says that everything a slot needs is there: a frozen, staged plan that nothing
+// forbids to run, and no slot yet.
+func Ready(m *fleet.Machine) bool {
+	switch {
+	case m.Slot != nil, m.OutOfService(), !m.DeletionTimestamp.IsZero():
+		return false
+	case fleet.Failed(m.Machine), fleet.FrozenPlan(m.Machine) == nil:
+		return false
+	case m.Status.HostFailure != nil && m.Status.HostFailure.Terminal:
+		return false
+	}
+	return meta.IsStatusConditionTrue(m.Status.Conditions, v1alpha1.ConditionStaged) && !planBlocked(m.Status.Plan)
+}
+
+func planBlocked(p *v1alpha1.PlanStatus) bool {
+	return slices.ContainsFunc(p.Findings, func(f v1alpha1.Finding) bool { return f.Severity == "Error" })
+}
+
+func before(a, b *fleet.Machine) int {
+	return cmp.Or(
+		cmp.Compare(plane(a), plane(b)),
+		cmp.Compare(down(a), down(b)),
+		cmp.Compare(disruption(a), disruption(b)),
+		cmp.Compare(waiting(a), waiting(b)),
+		cmp.Compare(a.Name, b.Name),
+	)
+}
+
+func plane(m *fleet.Machine) int {
+	if m.HasRole(v1alpha1.RoleControlPlane) || m.HasRole(v1alpha1.RoleEtcd) {
+		return 0
+	}
+	return 1
+}
+
+func down(m *fleet.Machine) int {
+	if m.Down() != "" {
+		return 0
+	}
+	return 1
+}
+
+func disruption(m *fleet.Machine) int {
+	return slices.Index([]v1alpha1.Disruption{
+		v1alpha1.DisruptionNone, v1alpha1.DisruptionRestart, v1alpha1.DisruptionDrain, v1alpha1.DisruptionReboot,
+	}, m.Status.Plan.Disruption)
+}
+
+// waiting is since when, in seconds; machines that do not wait yet come last.
+func waiting(m *fleet.Machine) int64 {
+	c := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionWaiting)
+	if c == nil || c.Status != "True" {
+		return 1 << 62
+	}
+	return c.LastTransitionTime.Unix()
+}

@@ -1,0 +1,161 @@
+package rollout
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/coordinator/board"
+	"github.com/refit-dev/refit/coordinator/fleet"
+	"github.com/refit-dev/refit/coordinator/gates"
+	"github.com/refit-dev/refit/coordinator/ledger"
+	"github.com/refit-dev/refit/coordinator/order"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Reconciler gives the places of one namespace away; the request names the namespace.
+type Reconciler struct {
+	// Cached and Live read Machines, MachineDeployments and budgets.
+	Cached, Live client.Reader
+	// CachedNodes and LiveNodes read the nodes' cluster.
+	CachedNodes, LiveNodes client.Reader
+	// Workload is the cluster that has the nodes.
+	Workload kubernetes.Interface
+	// Ledger of the slots.
+	Ledger *ledger.Store
+	// Board takes the verdicts.
+	Board *board.Board
+	// Now is the clock.
+	Now func() time.Time
+	// Deposed is called when another coordinator has taken over.
+	Deposed func(error)
+}
+
+// Reconcile judges on the cache first, which costs nothing; only when some machine
+// would pass is the fleet read live and judged again, and that judgement is acted on.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	namespace := req.Name
+	if err := r.Ledger.Lead(ctx, namespace); err != nil {
+		return r.conclude(nil, fmt.Errorf("leading namespace %s: %w", namespace, err))
+	}
+	l, err := r.Ledger.Read(ctx, namespace)
+	if apierrors.IsNotFound(err) {
+		r.Ledger.Forget(namespace)
+	}
+	if err != nil {
+		return r.conclude(nil, err)
+	}
+	f, err := r.load(ctx, l, r.Cached, r.CachedNodes)
+	if err != nil {
+		return r.conclude(nil, err)
+	}
+	if orphans(l, f) {
+		return r.conclude(f, r.reclaim(ctx, l)) // the ledger's own change brings the next pass
+	}
+	verdicts, passed := judge(f)
+	if passed {
+		if f, err = r.load(ctx, l, r.Live, r.LiveNodes); err != nil {
+			return r.conclude(nil, err)
+		}
+		verdicts, err = r.reserve(ctx, l, f)
+	}
+	r.Board.SetVerdicts(namespace, verdicts)
+	return r.conclude(f, err)
+}
+
+// conclude asks for another pass when a machine waits for a moment in time.
+func (r *Reconciler) conclude(f *fleet.Fleet, err error) (ctrl.Result, error) {
+	switch {
+	case errors.Is(err, ledger.ErrDeposed):
+		r.Deposed(err)
+		return ctrl.Result{}, err
+	case errors.Is(err, ledger.ErrChanged), apierrors.IsConflict(err):
+		return ctrl.Result{RequeueAfter: 50 * time.Millisecond}, nil
+	case err != nil || f == nil:
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: nextMoment(f)}, nil
+}
+
+func nextMoment(f *fleet.Fleet) time.Duration {
+	var next time.Duration
+	for _, m := range f.Machines {
+		failure := m.Status.RolloutFailure
+		if failure == nil || failure.NextRetryTime == nil {
+			continue
+		}
+		if d := failure.NextRetryTime.Sub(f.Now); d > 0 && (next == 0 || d < next) {
+			next = d
+		}
+	}
+	return next
+}
+
+func (r *Reconciler) load(ctx context.Context, l *v1alpha1.Ledger, machines, nodes client.Reader) (*fleet.Fleet, error) {
+	f, err := fleet.Load(ctx, fleet.Readers{Machines: machines, Nodes: nodes}, l, r.Now())
+	if err != nil {
+		return nil, fmt.Errorf("reading the fleet of namespace %s: %w", l.Namespace, err)
+	}
+	return f, nil
+}
+
+// judge says what holds each candidate, and whether any of them would pass.
+func judge(f *fleet.Fleet) (verdicts map[string]gates.Verdict, passed bool) {
+	verdicts = map[string]gates.Verdict{}
+	for _, m := range order.Candidates(f) {
+		if v := gates.Check(f, m); v != nil {
+			verdicts[m.Name] = *v
+		} else {
+			passed = true
+		}
+	}
+	return verdicts, passed
+}
+
+// reserve walks the candidates in order and reserves for each that passes, on a fleet
+// that already has the slots reserved before it in this walk.
+func (r *Reconciler) reserve(ctx context.Context, l *v1alpha1.Ledger, f *fleet.Fleet) (map[string]gates.Verdict, error) {
+	verdicts := map[string]gates.Verdict{}
+	for _, m := range order.Candidates(f) {
+		if v := gates.Check(f, m); v != nil {
+			verdicts[m.Name] = *v
+			continue
+		}
+		slot, err := newSlot(m, metav1.NewTime(f.Now))
+		if err != nil {
+			return verdicts, err
+		}
+		if err := r.Ledger.Reserve(ctx, l, slot); err != nil {
+			return verdicts, fmt.Errorf("reserving for Machine %s: %w", m.Name, err)
+		}
+		m.Slot = &slot
+		logr.FromContextOrDiscard(ctx).Info("Reserved a slot", "machine", m.Name, "grant", slot.GrantID, "disruption", slot.Disruption)
+	}
+	return verdicts, nil
+}
+
+func newSlot(m *fleet.Machine, now metav1.Time) (v1alpha1.Slot, error) {
+	var random [8]byte
+	if _, err := rand.Read(random[:]); err != nil {
+		return v1alpha1.Slot{}, fmt.Errorf("drawing a grant id: %w", err)
+	}
+	slot := v1alpha1.Slot{
+		Machine: m.Name, MachineUID: string(m.UID), AssignmentID: m.Status.Assignment.ID,
+		GrantID: hex.EncodeToString(random[:]), PlanHash: m.Status.Plan.Hash, Disruption: m.Status.Plan.Disruption,
+		State: v1alpha1.SlotReserved, From: fleet.Observed(m.Status.Versions), ReservedTime: now, WaitingTime: &now,
+	}
+	if c := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionWaiting); c != nil && c.Status == metav1.ConditionTrue {
+		slot.WaitingTime = c.LastTransitionTime.DeepCopy()
+	}
+	return slot, nil
+}

@@ -1,0 +1,114 @@
+package setup
+
+import (
+	"context"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// indexName finds Machines by name across namespaces.
+const indexName = "metadata.name"
+
+// mapper says which objects have to look again when another one has changed. A list
+// from the cache that fails yields nothing: it fails only while the program ends.
+type mapper struct{ cache client.Reader }
+
+// namespaceOf is the request of the rollout controller.
+func namespaceOf(_ context.Context, o client.Object) []ctrl.Request {
+	return []ctrl.Request{requestFor(o.GetNamespace())}
+}
+
+func requestFor(namespace string) ctrl.Request {
+	return ctrl.Request{NamespacedName: types.NamespacedName{Name: namespace}}
+}
+
+// concerned are the machines whose next hop may depend on the versions of this one: all
+// of them on a control plane's, the control planes on a kubelet's.
+func (m mapper) concerned(ctx context.Context, o client.Object) []ctrl.Request {
+	changed, ok := o.(*v1alpha1.Machine)
+	if !ok {
+		return nil
+	}
+	everyone := isControlPlane(changed)
+	return m.machines(ctx, changed.Namespace, func(other *v1alpha1.Machine) bool {
+		return other.Name != changed.Name && (everyone || isControlPlane(other))
+	})
+}
+
+func isControlPlane(m *v1alpha1.Machine) bool {
+	for _, r := range m.Spec.Roles {
+		if r == v1alpha1.RoleControlPlane {
+			return true
+		}
+	}
+	return false
+}
+
+func (m mapper) machines(ctx context.Context, namespace string, want func(*v1alpha1.Machine) bool) []ctrl.Request {
+	list := &v1alpha1.MachineList{}
+	if m.cache.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy) != nil {
+		return nil
+	}
+	var out []ctrl.Request
+	for i := range list.Items {
+		if want(&list.Items[i]) {
+			out = append(out, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+	}
+	return out
+}
+
+// machinesOf are the machines of a deployment's namespace: a selector that has changed
+// concerns those that it no longer matches as well.
+func (m mapper) machinesOf(ctx context.Context, o client.Object) []ctrl.Request {
+	return m.machines(ctx, o.GetNamespace(), func(*v1alpha1.Machine) bool { return true })
+}
+
+// slots are the machines in flight.
+func (m mapper) slots(_ context.Context, o client.Object) []ctrl.Request {
+	l, ok := o.(*v1alpha1.Ledger)
+	if !ok {
+		return nil
+	}
+	out := make([]ctrl.Request, 0, len(l.Spec.Slots))
+	for _, s := range l.Spec.Slots {
+		out = append(out, ctrl.Request{NamespacedName: types.NamespacedName{Namespace: l.Namespace, Name: s.Machine}})
+	}
+	return out
+}
+
+func (m mapper) machineOfNode(ctx context.Context, n *corev1.Node) []ctrl.Request {
+	list := &v1alpha1.MachineList{}
+	if m.cache.List(ctx, list, client.MatchingFields{indexName: n.Name}, client.UnsafeDisableDeepCopy) != nil {
+		return nil
+	}
+	out := make([]ctrl.Request, 0, len(list.Items))
+	for i := range list.Items {
+		out = append(out, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return out
+}
+
+func (m mapper) namespacesOfNode(ctx context.Context, n *corev1.Node) []ctrl.Request {
+	var out []ctrl.Request
+	for _, r := range m.machineOfNode(ctx, n) {
+		out = append(out, requestFor(r.Namespace))
+	}
+	return out
+}
+
+func (m mapper) deployments(ctx context.Context, o client.Object) []ctrl.Request {
+	list := &v1alpha1.MachineDeploymentList{}
+	if m.cache.List(ctx, list, client.InNamespace(o.GetNamespace()), client.UnsafeDisableDeepCopy) != nil {
+		return nil
+	}
+	out := make([]ctrl.Request, 0, len(list.Items))
+	for i := range list.Items {
+		out = append(out, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return out
+}

@@ -1,0 +1,35 @@
+package setup
+
+import (
+	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/coordinator/fleet"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+)
+
+// nodeChanged passes the changes of a Node that count, and not its heartbeats.
+func nodeChanged() predicate.TypedPredicate[*corev1.Node] {
+	return predicate.TypedFuncs[*corev1.Node]{
+		UpdateFunc: func(e event.TypedUpdateEvent[*corev1.Node]) bool {
+			return !equality.Semantic.DeepEqual(fleet.NodeOf(e.ObjectOld), fleet.NodeOf(e.ObjectNew))
+		},
+	}
+}
+
+// versionsChanged passes what bears on the next hop of other machines.
+func versionsChanged() predicate.Predicate {
+	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			old, isOld := e.ObjectOld.(*v1alpha1.Machine)
+			now, isNow := e.ObjectNew.(*v1alpha1.Machine)
+			return isOld && isNow && !equality.Semantic.DeepEqual(fleet.HostState(old), fleet.HostState(now))
+		},
+	}
+}
+
+// wishChanged passes a new spec or annotation (a retry), and not a new status.
+func wishChanged() predicate.Predicate {
+	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
+}

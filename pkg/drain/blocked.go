@@ -1,0 +1,97 @@
+package drain
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Reasons of Blocked and of blocked pods.
+const (
+	// ReasonEvictionBlocked: a budget allows no disruption.
+	ReasonEvictionBlocked = "EvictionBlocked"
+	// ReasonPDBOverlap: more than one budget matches a pod, so that the API server can never evict it.
+	ReasonPDBOverlap = "PDBOverlap"
+	// ReasonUnmanagedPods: nothing would recreate the pod, and the policy is Fail.
+	ReasonUnmanagedPods = "UnmanagedPods"
+	// ReasonEmptyDirPods: the pod's emptyDir data would be lost, and the policy is Fail.
+	ReasonEmptyDirPods = "EmptyDirPods"
+	// ReasonMissingPermission: this client may not do what a drain needs.
+	ReasonMissingPermission = "MissingPermission"
+	// ReasonEvictionForbidden: admission refuses the eviction.
+	ReasonEvictionForbidden = "EvictionForbidden"
+	// ReasonNamespaceTerminating: the pod's namespace is being deleted, and takes the pod with it.
+	ReasonNamespaceTerminating = "NamespaceTerminating"
+	// ReasonPodsTerminating: pods were evicted but have not ended.
+	ReasonPodsTerminating = "PodsTerminating"
+	// ReasonEvictionFailed: the API server failed to answer.
+	ReasonEvictionFailed = "EvictionFailed"
+)
+
+// Blocked says that a drain did not end: why, and which pods are in the way.
+type Blocked struct {
+	Reason  string
+	Message string
+	// Permanent: time alone does not help; someone has to change a pod, a budget, a role or the policy.
+	Permanent bool
+	Pods      []BlockedPod
+}
+
+// Error implements error.
+func (b *Blocked) Error() string { return b.Reason + ": " + b.Message }
+
+// BlockedPod is a pod that has not left its node.
+type BlockedPod struct {
+	Namespace string
+	Name      string
+	UID       types.UID
+	// PDBs are the names of the budgets that match the pod.
+	PDBs []string
+	// Since when it is in this state.
+	Since time.Time
+	// Reason and Message say what holds it and what would help.
+	Reason  string
+	Message string
+}
+
+// String is one line for people.
+func (p BlockedPod) String() string {
+	return fmt.Sprintf("%s/%s since %s: %s", p.Namespace, p.Name, p.Since.UTC().Format(time.RFC3339), p.Message)
+}
+
+// maxNamedPods keeps a message readable; Pods has them all.
+const maxNamedPods = 5
+
+func describe(pods []BlockedPod) string {
+	lines := make([]string, 0, maxNamedPods+1)
+	for i, p := range pods {
+		if i == maxNamedPods {
+			lines = append(lines, fmt.Sprintf("and %d more", len(pods)-i))
+			break
+		}
+		lines = append(lines, p.String())
+	}
+	return strings.Join(lines, "; ")
+}
+
+// gravest orders reasons: the one that needs a human most names the whole drain.
+var gravest = []string{
+	ReasonMissingPermission, ReasonPDBOverlap, ReasonUnmanagedPods, ReasonEmptyDirPods,
+	ReasonEvictionForbidden, ReasonEvictionBlocked, ReasonEvictionFailed,
+	ReasonNamespaceTerminating, ReasonPodsTerminating,
+}
+
+func gravestReason(pods []BlockedPod) string {
+	seen := map[string]bool{}
+	for _, p := range pods {
+		seen[p.Reason] = true
+	}
+	for _, reason := range gravest {
+		if seen[reason] {
+			return reason
+		}
+	}
+	return ReasonEvictionFailed
+}

@@ -1,0 +1,89 @@
+package drain
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// matching returns the budgets that the API server would find for a pod, by name.
+func matching(pod *corev1.Pod, all []*policyv1.PodDisruptionBudget) []*policyv1.PodDisruptionBudget {
+	var out []*policyv1.PodDisruptionBudget
+	for _, b := range all {
+		if b.Namespace != pod.Namespace {
+			continue
+		}
+		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+		if err == nil && selector.Matches(labels.Set(pod.Labels)) {
+			out = append(out, b)
+		}
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
+	return out
+}
+
+func namesOf(budgets []*policyv1.PodDisruptionBudget) []string {
+	var names []string
+	for _, b := range budgets {
+		names = append(names, b.Name)
+	}
+	return names
+}
+
+// guarded says whether budgets apply to the pod at all: the API server ignores them
+// for pods that have not started, have finished or are leaving.
+func guarded(pod *corev1.Pod) bool {
+	return !finished(pod) && pod.Status.Phase != corev1.PodPending && pod.DeletionTimestamp == nil
+}
+
+// allows says whether the API server would let the pod go under the budget as it is now.
+func allows(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) bool {
+	if b.Status.ObservedGeneration < b.Generation {
+		return false
+	}
+	if b.Status.DisruptionsAllowed > 0 {
+		return true
+	}
+	if ready(pod) {
+		return false
+	}
+	return alwaysAllowsUnhealthy(b) || (b.Status.CurrentHealthy >= b.Status.DesiredHealthy && b.Status.DesiredHealthy > 0)
+}
+
+func alwaysAllowsUnhealthy(b *policyv1.PodDisruptionBudget) bool {
+	policy := b.Spec.UnhealthyPodEvictionPolicy
+	return policy != nil && *policy == policyv1.AlwaysAllow
+}
+
+func ready(pod *corev1.Pod) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// explain says why a budget allows no disruption and whether that can clear by itself.
+func explain(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) string {
+	s := b.Status
+	state := fmt.Sprintf("budget %s allows %d disruptions (%d healthy, %d needed, %d expected)", b.Name, s.DisruptionsAllowed, s.CurrentHealthy, s.DesiredHealthy, s.ExpectedPods)
+	switch {
+	case s.ObservedGeneration < b.Generation:
+		return state + ": the disruption controller has not seen its latest change yet"
+	case s.ExpectedPods > 0 && s.DesiredHealthy >= s.ExpectedPods:
+		return state + ": it can never allow one; add replicas, or let it allow one"
+	case !ready(pod) && s.CurrentHealthy < s.DesiredHealthy:
+		return state + ": this pod is not ready either; repair the application, or set unhealthyPodEvictionPolicy to AlwaysAllow"
+	}
+	return state + ": it clears when other pods become ready"
+}
+
+func overlapMessage(budgets []*policyv1.PodDisruptionBudget) string {
+	return fmt.Sprintf("budgets %s both match it, and the API server never evicts such a pod: change one of their selectors", strings.Join(namesOf(budgets), " and "))
+}

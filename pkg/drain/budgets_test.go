@@ -1,0 +1,202 @@
+package drain_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+
+	"github.com/refit-dev/refit/pkg/drain"
+)
+
+func TestABlockedDrainNamesPodBudgetAndSinceWhen(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*policyv1.PodDisruptionBudget)
+		hint   string
+	}{
+		"one that can clear": {func(*policyv1.PodDisruptionBudget) {}, "clears when other pods become ready"},
+		"one that never can": {func(b *policyv1.PodDisruptionBudget) { b.Status.DesiredHealthy = 2 }, "can never allow one"},
+		"one not seen yet":   {func(b *policyv1.PodDisruptionBudget) { b.Generation = 2 }, "has not seen its latest change"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := budget("web", "a", 0, 1)
+			tc.change(b)
+			c := newCluster(t, pod("a"), pod("b"), b)
+			c.always["a"] = budgetError("web", 0)
+			before := time.Now()
+			result, err := c.drain(t, drain.Options{Timeout: 500 * time.Millisecond})
+			blocked := requireBlocked(t, err)
+			assert.Equal(t, drain.ReasonEvictionBlocked, blocked.Reason)
+			assert.False(t, blocked.Permanent)
+			require.Len(t, blocked.Pods, 1)
+			assert.Equal(t, []string{"web"}, blocked.Pods[0].PDBs)
+			assert.WithinDuration(t, before, blocked.Pods[0].Since, 300*time.Millisecond, "retries do not move the time since when")
+			assert.Contains(t, blocked.Message, "shop/a")
+			assert.Contains(t, blocked.Message, "budget web allows 0 disruptions")
+			assert.Contains(t, blocked.Message, tc.hint)
+			assert.Equal(t, 1, result.Evicted, "the other pod left")
+			assert.Empty(t, c.deletes)
+		})
+	}
+}
+
+func TestAFreedBudgetIsTakenAtOnceAndByOnePodOnly(t *testing.T) {
+	a, b, other := pod("a"), pod("b"), pod("c")
+	for _, p := range []*corev1.Pod{a, b, other} {
+		p.Labels = map[string]string{"app": "web"}
+	}
+	c := newCluster(t, a, b, other, budget("web", "web", 0, 1))
+	for _, n := range []string{"a", "b", "c"} {
+		c.always[n] = budgetError("web", 0)
+	}
+	done := make(chan error, 1)
+	started := time.Now()
+	go func() {
+		_, err := drain.New(c, drain.Options{Timeout: 15 * time.Second}).Drain(t.Context(), node)
+		done <- err
+	}()
+	require.Eventually(t, func() bool { return c.allTries() == 3 }, 3*time.Second, 5*time.Millisecond)
+	time.Sleep(300 * time.Millisecond) // for the watch to begin
+	require.Equal(t, 3, c.allTries(), "nothing is tried while nothing has changed")
+
+	for i, version := 0, 2; i < 3; i, version = i+1, version+2 {
+		for _, n := range []string{"a", "b", "c"} {
+			c.setAlways(n, nil)
+		}
+		freed := time.Now()
+		c.updateBudget(t, budget("web", "web", 1, version))
+		require.Eventually(t, func() bool { return c.allTries() == 4+i }, 2*time.Second, time.Millisecond)
+		assert.Less(t, time.Since(freed), 500*time.Millisecond)
+		c.updateBudget(t, budget("web", "web", 0, version+1))
+		time.Sleep(100 * time.Millisecond)
+		require.Equal(t, 4+i, c.allTries(), "one freed disruption wakes one pod")
+	}
+	require.NoError(t, <-done)
+	assert.Less(t, time.Since(started), 5*time.Second, "no fallback pace was needed")
+}
+
+func TestADeletedBudgetAndAnUnhealthyPodWakeABlockedPod(t *testing.T) {
+	for name, change := range map[string]func(t *testing.T, c *cluster){
+		"budget deleted": func(t *testing.T, c *cluster) {
+			require.NoError(t, c.Tracker().Delete(policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets"), "shop", "web"))
+		},
+		"pod became unready while the application is healthy": func(t *testing.T, c *cluster) {
+			p := pod("a", unready)
+			require.NoError(t, c.Tracker().Update(podsResource, p, "shop"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, pod("a"), budget("web", "a", 0, 1))
+			c.answers["a"] = []error{budgetError("web", 0)}
+			done := make(chan error, 1)
+			go func() {
+				_, err := drain.New(c, drain.Options{Timeout: 15 * time.Second}).Drain(t.Context(), node)
+				done <- err
+			}()
+			require.Eventually(t, func() bool { return c.triesOf("a") == 1 }, 3*time.Second, 5*time.Millisecond)
+			time.Sleep(200 * time.Millisecond)
+			require.Equal(t, 1, c.triesOf("a"))
+			change(t, c)
+			select {
+			case err := <-done:
+				require.NoError(t, err)
+			case <-time.After(2 * time.Second):
+				t.Fatal("the event did not wake the pod")
+			}
+		})
+	}
+}
+
+func TestBlockedPodsShareOneSlowPace(t *testing.T) {
+	c := newCluster(t)
+	for i := range 10 {
+		p := pod(string(rune('a' + i)))
+		p.Labels = map[string]string{"app": "web"}
+		require.NoError(t, c.Tracker().Add(p))
+		c.always[p.Name] = budgetError("web", 0)
+	}
+	require.NoError(t, c.Tracker().Add(budget("web", "web", 0, 1)))
+	result, err := c.drain(t, drain.Options{Timeout: 2 * time.Second}) // quick: one try per 200 to 280 ms
+	b := requireBlocked(t, err)
+	assert.Len(t, b.Pods, 10)
+	assert.LessOrEqual(t, result.Requests, 10+10)
+	assert.GreaterOrEqual(t, result.Requests, 10+5)
+	for name, tries := range c.tries {
+		assert.LessOrEqual(t, len(tries), 2+1, "pod %s: all take turns", name)
+	}
+}
+
+func TestOverlappingBudgetsAreRefusedBeforeAnythingIsEvicted(t *testing.T) {
+	c := newCluster(t, pod("a"), pod("b"), budget("web", "a", 1, 1), budget("all", "a", 1, 2))
+	_, err := c.drain(t, drain.Options{})
+	b := requireBlocked(t, err)
+	assert.Equal(t, drain.ReasonPDBOverlap, b.Reason)
+	assert.True(t, b.Permanent)
+	assert.Equal(t, []string{"all", "web"}, b.Pods[0].PDBs)
+	assert.Contains(t, b.Message, "all and web")
+	assert.Zero(t, c.allTries())
+}
+
+func TestAnOverlapThatComesUpDuringTheDrainEndsItWithoutRetries(t *testing.T) {
+	c := newCluster(t, pod("a"), budget("web", "a", 0, 1))
+	c.answers["a"] = []error{budgetError("web", 0)}
+	c.always["a"] = overlapError()
+	time.AfterFunc(50*time.Millisecond, func() { _ = c.Tracker().Add(budget("all", "a", 1, 2)) })
+	_, err := c.drain(t, drain.Options{Timeout: 5 * time.Second})
+	b := requireBlocked(t, err)
+	assert.Equal(t, drain.ReasonPDBOverlap, b.Reason)
+	assert.Equal(t, 2, c.triesOf("a"))
+}
+
+func TestTheDeadlineFollowsThePolicy(t *testing.T) {
+	blocked := func(t *testing.T) *cluster {
+		c := newCluster(t, pod("a"), pod("b"), budget("web", "a", 0, 1))
+		c.always["a"] = budgetError("web", 0)
+		return c
+	}
+	t.Run("Fail deletes nothing", func(t *testing.T) {
+		c := blocked(t)
+		_, err := c.drain(t, drain.Options{Timeout: 300 * time.Millisecond})
+		requireBlocked(t, err)
+		assert.Empty(t, c.deletes)
+	})
+	t.Run("Proceed reports what is left", func(t *testing.T) {
+		c := blocked(t)
+		result, err := c.drain(t, drain.Options{Timeout: 300 * time.Millisecond, OnTimeout: drain.ActionProceed})
+		require.NoError(t, err)
+		require.Len(t, result.Remaining, 1)
+		assert.Equal(t, "a", result.Remaining[0].Name)
+		assert.Equal(t, drain.ReasonEvictionBlocked, result.Remaining[0].Reason)
+		assert.Empty(t, c.deletes)
+	})
+	t.Run("Delete deletes only what is left, only after the deadline", func(t *testing.T) {
+		c := blocked(t)
+		started := time.Now()
+		result, err := c.drain(t, drain.Options{Timeout: 300 * time.Millisecond, OnTimeout: drain.ActionDelete})
+		require.NoError(t, err)
+		assert.Equal(t, 1, result.Deleted)
+		assert.Equal(t, 1, result.Evicted)
+		assert.Equal(t, []string{"a"}, c.deletes)
+		assert.GreaterOrEqual(t, time.Since(started), 300*time.Millisecond)
+	})
+}
+
+func TestProgressTellsEachChangeOnce(t *testing.T) {
+	c := newCluster(t, pod("a"), pod("b"), budget("web", "a", 0, 1))
+	c.always["a"] = budgetError("web", 0)
+	var mu sync.Mutex
+	kinds := map[string]int{}
+	_, err := c.drain(t, drain.Options{Timeout: time.Second, Progress: func(e drain.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		kinds[string(e.Kind)+" "+e.Name]++
+		assert.Equal(t, 2, e.Total)
+	}})
+	requireBlocked(t, err)
+	assert.Equal(t, map[string]int{"Blocked a": 1, "Evicted b": 1, "Gone b": 1}, kinds)
+	assert.Greater(t, c.triesOf("a"), 1, "it was retried, and that is no news")
+}

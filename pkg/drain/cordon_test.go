@@ -1,0 +1,129 @@
+package drain_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/pkg/drain"
+)
+
+func nodeWith(unschedulable bool, marker string) *corev1.Node {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node, UID: "n", ResourceVersion: "7"}, Spec: corev1.NodeSpec{Unschedulable: unschedulable}}
+	if marker != "" {
+		n.Annotations = map[string]string{v1alpha1.AnnotationCordonedBy: marker}
+	}
+	return n
+}
+
+func TestACordonIsMarkedOnlyWhenItIsOurs(t *testing.T) {
+	for name, tc := range map[string]struct {
+		before     *corev1.Node
+		want       drain.CordonResult
+		wantMarker string
+	}{
+		"schedulable node":                       {nodeWith(false, ""), drain.CordonResult{}, "g1"},
+		"foreign cordon":                         {nodeWith(true, ""), drain.CordonResult{Foreign: true}, ""},
+		"our own cordon":                         {nodeWith(true, "g1"), drain.CordonResult{AlreadyOurs: true}, "g1"},
+		"cordon of an earlier grant":             {nodeWith(true, "g0"), drain.CordonResult{Previous: "g0"}, "g1"},
+		"someone uncordoned it under our marker": {nodeWith(false, "g1"), drain.CordonResult{}, "g1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := fake.NewClientset(tc.before)
+			got, err := drain.Cordon(t.Context(), c, node, "g1")
+			require.NoError(t, err)
+			assert.Equal(t, tc.want, got)
+			n, err := c.CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{})
+			require.NoError(t, err)
+			assert.True(t, n.Spec.Unschedulable)
+			assert.Equal(t, tc.wantMarker, n.Annotations[v1alpha1.AnnotationCordonedBy])
+		})
+	}
+}
+
+func TestUncordonTakesBackOnlyOurOwnCordon(t *testing.T) {
+	for name, tc := range map[string]struct {
+		before            *corev1.Node
+		wantUnschedulable bool
+		wantMarker        string
+	}{
+		"ours":                    {nodeWith(true, "g1"), false, ""},
+		"foreign":                 {nodeWith(true, ""), true, ""},
+		"of another grant":        {nodeWith(true, "g2"), true, "g2"},
+		"ours, uncordoned by man": {nodeWith(false, "g1"), false, ""},
+		"schedulable":             {nodeWith(false, ""), false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := fake.NewClientset(tc.before)
+			require.NoError(t, drain.Uncordon(t.Context(), c, node, "g1"))
+			n, err := c.CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{})
+			require.NoError(t, err)
+			assert.Equal(t, tc.wantUnschedulable, n.Spec.Unschedulable)
+			assert.Equal(t, tc.wantMarker, n.Annotations[v1alpha1.AnnotationCordonedBy])
+		})
+	}
+}
+
+func TestMarkerAndCordonAreOneConditionalWrite(t *testing.T) {
+	c := fake.NewClientset(nodeWith(false, ""))
+	conflicts := 1
+	c.PrependReactor("patch", "nodes", func(k8stesting.Action) (bool, runtime.Object, error) {
+		if conflicts == 0 {
+			return false, nil, nil
+		}
+		conflicts--
+		return true, nil, apierrors.NewConflict(corev1.Resource("nodes"), node, assert.AnError)
+	})
+	_, err := drain.Cordon(t.Context(), c, node, "g1")
+	require.NoError(t, err, "a conflict is read again and decided again")
+
+	patches, reads := 0, 0
+	for _, a := range c.Actions() {
+		switch a := a.(type) {
+		case k8stesting.PatchAction:
+			patches++
+			var body struct {
+				Metadata metav1.ObjectMeta `json:"metadata"`
+				Spec     corev1.NodeSpec   `json:"spec"`
+			}
+			require.NoError(t, json.Unmarshal(a.GetPatch(), &body))
+			assert.Equal(t, "7", body.Metadata.ResourceVersion)
+			assert.EqualValues(t, "n", body.Metadata.UID)
+			assert.Equal(t, "g1", body.Metadata.Annotations[v1alpha1.AnnotationCordonedBy])
+			assert.True(t, body.Spec.Unschedulable)
+		case k8stesting.GetAction:
+			reads++
+		}
+	}
+	assert.Equal(t, 2, patches)
+	assert.Equal(t, 2, reads)
+}
+
+func TestANodeThatIsNotThereIsAnError(t *testing.T) {
+	_, err := drain.Cordon(t.Context(), fake.NewClientset(), node, "g1")
+	require.ErrorContains(t, err, "cordoning node host-1")
+	assert.True(t, apierrors.IsNotFound(err))
+}
+
+func TestPoliciesComeFromTheMachine(t *testing.T) {
+	o := drain.OptionsFor(&v1alpha1.DrainSpec{OnTimeout: "Delete", EmptyDir: "Fail", UnmanagedPods: "Evict", Timeout: &metav1.Duration{Duration: 60}})
+	assert.Equal(t, drain.ActionDelete, o.OnTimeout)
+	assert.Equal(t, drain.ActionFail, o.EmptyDir)
+	assert.Equal(t, drain.ActionEvict, o.UnmanagedPods)
+	assert.EqualValues(t, 60, o.Timeout)
+
+	o = drain.OptionsFor(nil)
+	assert.Equal(t, drain.ActionFail, o.OnTimeout, "never a silent switch to delete")
+	assert.Equal(t, drain.ActionEvict, o.EmptyDir)
+	assert.Equal(t, drain.ActionFail, o.UnmanagedPods)
+	assert.Equal(t, drain.DefaultTimeout, o.Timeout)
+}

@@ -1,0 +1,114 @@
+package drain
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// answer is what the API server said to an eviction.
+type answer string
+
+const (
+	answerEvicted     answer = "evicted"
+	answerGone        answer = "gone"        // no such pod
+	answerConflict    answer = "conflict"    // another pod has the name, or the pod has just changed
+	answerBudget      answer = "budget"      // a budget allows no disruption now
+	answerTerminating answer = "terminating" // the namespace is being deleted
+	answerForbidden   answer = "forbidden"   // by a role or by admission
+	answerServerError answer = "serverError" // permanent when budgets overlap, else passing
+	answerBusy        answer = "busy"        // asked to come back later
+	answerFailed      answer = "failed"      // anything else, such as a connection refused
+)
+
+// classify reads an eviction's error by its status, never by its text.
+func classify(err error) (answer, time.Duration) {
+	switch {
+	case err == nil:
+		return answerEvicted, 0
+	case apierrors.IsNotFound(err):
+		return answerGone, 0
+	case apierrors.IsConflict(err):
+		return answerConflict, 0
+	case apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause):
+		return answerBudget, retryAfter(err)
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return answerTerminating, 0
+	case apierrors.IsForbidden(err):
+		return answerForbidden, 0
+	case apierrors.IsTooManyRequests(err):
+		return answerBusy, retryAfter(err)
+	}
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && status.Status().Code == http.StatusInternalServerError {
+		return answerServerError, retryAfter(err)
+	}
+	return answerFailed, retryAfter(err)
+}
+
+func retryAfter(err error) time.Duration {
+	seconds, _ := apierrors.SuggestsClientDelay(err)
+	return time.Duration(seconds) * time.Second
+}
+
+// causeMessage is what the API server says of the budget, or the whole error.
+func causeMessage(err error) string {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && status.Status().Details != nil {
+		for _, c := range status.Status().Details.Causes {
+			if c.Type == policyv1.DisruptionBudgetCause && c.Message != "" {
+				return c.Message
+			}
+		}
+	}
+	return err.Error()
+}
+
+// evict asks for one eviction. The UID precondition keeps it from hitting a pod
+// that has taken the name since. It bypasses the client's own retries: those would
+// sleep through the very event that this package waits for.
+func evict(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod) error {
+	uid := pod.UID
+	eviction := &policyv1.Eviction{
+		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
+		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}},
+	}
+	raw, ok := client.PolicyV1().RESTClient().(*rest.RESTClient)
+	if !ok || raw == nil { // a client without transport, such as a recorded one
+		return client.PolicyV1().Evictions(pod.Namespace).Evict(ctx, eviction)
+	}
+	return raw.Post().AbsPath("/api/v1").Namespace(pod.Namespace).Resource("pods").Name(pod.Name).
+		SubResource("eviction").MaxRetries(0).Body(eviction).Do(ctx).Error()
+}
+
+// deletePod deletes past every budget, with the pod's own grace period. Only for ActionDelete.
+func deletePod(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod) error {
+	uid := pod.UID
+	err := client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}
+
+// mayEvict asks the API server whether a role allows evictions: a 403 alone does
+// not tell a missing role from an admission webhook.
+func mayEvict(ctx context.Context, client kubernetes.Interface, namespace string) (bool, error) {
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "create", Resource: "pods", Subresource: "eviction"},
+	}}
+	out, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		return false, err
+	}
+	return out.Status.Allowed, nil
+}

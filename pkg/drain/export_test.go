@@ -1,0 +1,12 @@
+package drain
+
+import "time"
+
+// Quick shortens every wait of a drain that no event would end.
+func (d *Drainer) Quick() *Drainer {
+	d.pace = pace{
+		fallback: 200 * time.Millisecond, terminating: 100 * time.Millisecond,
+		first: 10 * time.Millisecond, last: 50 * time.Millisecond, afterDelete: time.Second,
+	}
+	return d
+}

@@ -1,0 +1,121 @@
+package drain
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+)
+
+// DefaultTimeout bounds a drain whose policy names no timeout.
+const DefaultTimeout = 30 * time.Minute
+
+// Action is what a policy does. The words are those of v1alpha1.DrainSpec.
+type Action string
+
+// The actions of the policies.
+const (
+	ActionFail    Action = "Fail"
+	ActionEvict   Action = "Evict"
+	ActionProceed Action = "Proceed"
+	ActionDelete  Action = "Delete"
+)
+
+// Options are the policies of one drain. The zero value is the safe one, but for
+// EmptyDir: see OptionsFor.
+type Options struct {
+	// Timeout of the whole drain. 0: DefaultTimeout.
+	Timeout time.Duration
+	// OnTimeout is ActionFail, ActionProceed (go on with pods left) or ActionDelete. "": ActionFail.
+	OnTimeout Action
+	// EmptyDir is ActionEvict or ActionFail, for pods with emptyDir volumes. "": ActionEvict.
+	EmptyDir Action
+	// UnmanagedPods is ActionEvict or ActionFail, for pods that nothing recreates. "": ActionFail.
+	UnmanagedPods Action
+	// SkipWaitForDeleteTimeout stops waiting for pods whose deletion is overdue by more than this. 0: wait.
+	SkipWaitForDeleteTimeout time.Duration
+	// IsOwnPod names pods that are left where they are, such as the one that drains. Optional.
+	IsOwnPod func(*corev1.Pod) bool
+	// Progress is told of each change, from one goroutine. It must not block. Optional.
+	Progress func(Event)
+}
+
+// OptionsFor translates a Machine's drain policy and fills in what it leaves open.
+func OptionsFor(spec *v1alpha1.DrainSpec) Options {
+	if spec == nil {
+		return Options{}.withDefaults()
+	}
+	o := Options{
+		OnTimeout:     Action(spec.OnTimeout),
+		EmptyDir:      Action(spec.EmptyDir),
+		UnmanagedPods: Action(spec.UnmanagedPods),
+	}
+	if spec.Timeout != nil {
+		o.Timeout = spec.Timeout.Duration
+	}
+	if spec.SkipWaitForDeleteTimeout != nil {
+		o.SkipWaitForDeleteTimeout = spec.SkipWaitForDeleteTimeout.Duration
+	}
+	return o.withDefaults()
+}
+
+func (o Options) withDefaults() Options {
+	if o.Timeout <= 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.OnTimeout == "" {
+		o.OnTimeout = ActionFail
+	}
+	if o.EmptyDir == "" {
+		o.EmptyDir = ActionEvict
+	}
+	if o.UnmanagedPods == "" {
+		o.UnmanagedPods = ActionFail
+	}
+	if o.IsOwnPod == nil {
+		o.IsOwnPod = func(*corev1.Pod) bool { return false }
+	}
+	if o.Progress == nil {
+		o.Progress = func(Event) {}
+	}
+	return o
+}
+
+// EventKind says what happened to a pod during a drain.
+type EventKind string
+
+// The events of a drain. Blocked is sent again only when its reason or message changes.
+const (
+	EventEvicted EventKind = "Evicted" // the API server accepted the eviction
+	EventDeleted EventKind = "Deleted" // deleted past its budget, by policy
+	EventBlocked EventKind = "Blocked"
+	EventGone    EventKind = "Gone"
+	EventSkipped EventKind = "Skipped" // no longer waited for, by policy
+)
+
+// Event is one change in a drain.
+type Event struct {
+	Kind      EventKind
+	Time      time.Time
+	Namespace string
+	Name      string
+	// Reason and Message of a blocked pod.
+	Reason  string
+	Message string
+	// Total pods that this drain concerns so far, and how many are still there.
+	Total     int
+	Remaining int
+}
+
+// Result is what a drain did.
+type Result struct {
+	// Evicted pods; Awaited pods were leaving already; Deleted pods were deleted past their budget by policy.
+	Evicted, Awaited, Deleted int
+	// Requests are the eviction requests sent.
+	Requests int
+	// Remaining pods, after OnTimeout Proceed or by SkipWaitForDeleteTimeout.
+	Remaining []BlockedPod
+	// Duration of the drain.
+	Duration time.Duration
+}
