@@ -415,3 +415,13 @@ func TestAHostWhosePackagesAreNotReadIsNotCalledUnpackaged(t *testing.T) {
 	assert.Contains(t, blocked.Message, "Rocky Linux 9.4")
 	assert.Contains(t, blocked.Message, "not looked at yet")
 }
+
+func TestAPathIsEscapedOnce(t *testing.T) {
+	for path, want := range map[string]string{
+		"./amd64/kubelet_1.37.2-1.1_amd64.deb":   "https://p.example/deb/amd64/kubelet_1.37.2-1.1_amd64.deb",
+		"pool/d/docker-ce_5%3a19.03.9~3-0_x.deb": "https://p.example/deb/pool/d/docker-ce_5%253a19.03.9~3-0_x.deb",
+		"pool/g/g++_12 a.deb":                    "https://p.example/deb/pool/g/g%2B%2B_12%20a.deb",
+	} {
+		assert.Equal(t, want, candidateURI(Candidate{Source: "https://p.example/deb/", Path: path}))
+	}
+}
