@@ -142,6 +142,15 @@ func TestOnlyRepositoriesThatOfferSomethingAreLookedInto(t *testing.T) {
 	assert.NotContains(t, request.Packages, "containerd.io", "that is not the one installed here")
 }
 
+func TestADistributionIsNotFetchedForAHelper(t *testing.T) {
+	f := workerFacts("v1.36.3", "1.7.28")
+	f.Packages.Sources[0].Provides = []string{"runc"}
+	f.Packages.Sources = append(f.Packages.Sources, SourceFacts{File: "/etc/apt/sources.list.d/containerd.list", URI: "https://c.example/", Suites: []string{"/"}, Provides: []string{"containerd"}})
+	request, _, err := Sources(f, v1alpha1.Target{Versions: v1alpha1.Versions{ContainerRuntime: containerdAt("2.4.2")}}, worker())
+	require.NoError(t, err)
+	assert.Equal(t, []string{"https://c.example/"}, uris(request))
+}
+
 func TestNothingWantedNeedsNoRepository(t *testing.T) {
 	request, changes, err := Sources(workerFacts("v1.36.3", "1.7.28"), v1alpha1.Target{}, worker())
 	require.NoError(t, err)
