@@ -425,3 +425,25 @@ func TestAPathIsEscapedOnce(t *testing.T) {
 		assert.Equal(t, want, candidateURI(Candidate{Source: "https://p.example/deb/", Path: path}))
 	}
 }
+
+// An upgrade that was cut short: the API server is new, another component is not.
+func TestAHalfUpgradedControlPlaneIsFinished(t *testing.T) {
+	f := controlPlaneFacts("v1.37.2", "2.4.2")
+	f.Control.Scheduler = "v1.36.3"
+	p := plan(t, PlanInput{Machine: "w1", Spec: controlPlane(), Assignment: controlPlaneTo("v1.37.2"), Facts: f})
+	assert.Equal(t, []string{"Preflight", "KubeadmUpgrade First v1.37.2", "Verify"}, outline(p))
+}
+
+// The kubelet of a control plane that moved earlier: kubeadm has done its part then.
+func TestTheKubeletsOwnWindowOnAControlPlaneNeedsNoKubeadm(t *testing.T) {
+	f := controlPlaneFacts("v1.36.3", "2.4.2")
+	f.Control = &ControlFacts{APIServer: "v1.37.2", ControllerManager: "v1.37.2", Scheduler: "v1.37.2"}
+	a := kubeletTo("v1.37.2", "v1.37.2")
+	a.KubeadmRole = ""
+	p := plan(t, PlanInput{Machine: "w1", Spec: controlPlane(), Assignment: a, Facts: f, Candidates: candidatesOf([]string{"v1.37.2"}, nil)})
+	for _, s := range p.Steps {
+		assert.NotEqual(t, StepKubeadmUpgrade, s.Kind)
+	}
+	assert.Contains(t, outline(p), "InstallPackages kubelet=1.37.2-1.1 kubectl=1.37.2-1.1")
+	assert.Equal(t, v1alpha1.DisruptionDrain, p.Disruption)
+}
