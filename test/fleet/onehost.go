@@ -44,7 +44,7 @@ func execCommand(o *options) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.attach(cmd.Context(), args[0], false, args[1:]...)
+			return o.attach(cmd.Context(), args[0], args[1:]...)
 		},
 	}
 }
@@ -53,18 +53,18 @@ func shellCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "shell HOST", Short: "Open a shell inside a host", Args: exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.attach(cmd.Context(), args[0], true, "bash", "--login")
+			return o.attach(cmd.Context(), args[0], "bash", "--login")
 		},
 	}
 }
 
 // attach runs argv inside the host with our input and output.
-func (o *options) attach(ctx context.Context, host string, foreground bool, argv ...string) error {
+func (o *options) attach(ctx context.Context, host string, argv ...string) error {
 	h, err := o.host(host)
 	if err != nil {
 		return err
 	}
-	err = h.Run(ctx, hosts.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Foreground: foreground}, argv...)
+	err = h.Run(ctx, hosts.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Foreground: true}, argv...)
 	var failed *hosts.ExecError
 	if errors.As(err, &failed) && failed.ExitCode > 0 {
 		return exitCode(failed.ExitCode) // the command has said why
@@ -93,7 +93,7 @@ func logsCommand(o *options) *cobra.Command {
 				argv = append(argv, "--follow")
 			}
 			if h.Running() {
-				return o.attach(cmd.Context(), h.Name(), false, argv...)
+				return o.attach(cmd.Context(), h.Name(), argv...)
 			}
 			journal := filepath.Join(h.RootDir(), "var/log/journal")
 			local := exec.CommandContext(cmd.Context(), argv[0], append(argv[1:], "--directory="+journal)...)

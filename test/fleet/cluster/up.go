@@ -11,8 +11,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -66,7 +64,7 @@ func (c *Cluster) initialise(ctx context.Context) error {
 		return err
 	}
 	values := valuesFor(h, c.Fleet.Name, c.Fleet.Kubernetes)
-	values.SkipCoreDNS = !slices.ContainsFunc(c.Fleet.Images, func(i state.Image) bool { return strings.Contains(i.Ref, "/coredns") })
+	values.SkipCoreDNS = !c.Fleet.CoreDNS
 	config, err := render(initTemplate, values)
 	if err != nil {
 		return err

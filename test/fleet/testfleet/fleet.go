@@ -20,6 +20,9 @@ type Options struct {
 	Kubernetes, Containerd string
 	// AlsoKubernetes and AlsoContainerd are offered by mirror and registry as well, to upgrade to.
 	AlsoKubernetes, AlsoContainerd []string
+	// CoreDNS gives the cluster its name server, as kubeadm does by itself. Each of its releases takes minutes to build once.
+	// Without it, kubeadm upgrade wants CoreDNSUnsupportedPlugins and CoreDNSMigration ignored.
+	CoreDNS bool
 	// Progress receives one line per thing done. Nil: silence.
 	Progress io.Writer
 }

@@ -250,10 +250,14 @@ func TestAFieldThatSomeoneElseOwnsIsAnOverride(t *testing.T) {
 func TestTwoDeploymentsThatMatchOneMachineBothRefuse(t *testing.T) {
 	w := fleetOfThree(t)
 	w.pool("workers", workerAt(newK8s))
-	w.pool("other", workerAt("v1.37.1"), func(d *v1alpha1.MachineDeployment) { d.Spec.Selector.MatchLabels = map[string]string{"pool": "workers"} })
+	w.pool("other", workerAt("v1.37.1"), func(d *v1alpha1.MachineDeployment) {
+		d.Spec.Selector.MatchLabels = map[string]string{"pool": "workers"}
+	})
 	w.start()
 	for _, pair := range [][2]string{{"workers", "other"}, {"other", "workers"}} {
-		w.until(pair[0]+" names "+pair[1], func() bool { return w.deploymentCondition(pair[0], v1alpha1.ConditionConflict).Status == metav1.ConditionTrue })
+		w.until(pair[0]+" names "+pair[1], func() bool {
+			return w.deploymentCondition(pair[0], v1alpha1.ConditionConflict).Status == metav1.ConditionTrue
+		})
 		assert.Contains(t, w.deploymentCondition(pair[0], v1alpha1.ConditionConflict).Message, pair[1])
 	}
 	time.Sleep(500 * time.Millisecond)
