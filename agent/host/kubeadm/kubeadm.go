@@ -166,7 +166,7 @@ func (k *Kubeadm) run(ctx context.Context, args []string) error {
 	if !errors.As(err, &exit) {
 		return fmt.Errorf("running kubeadm: %w", err)
 	}
-	return &Failure{Command: what, Checks: failedChecks(result.Output()), Tail: command.Tail(result.Output(), 1500), Log: path, cause: err}
+	return &Failure{Command: what, Checks: failedChecks(result.Output()), Tail: reason(result.Output()), Log: path, cause: err}
 }
 
 func (k *Kubeadm) openLog() (*os.File, string, error) {
@@ -180,6 +180,17 @@ func (k *Kubeadm) openLog() (*os.File, string, error) {
 		return nil, "", fmt.Errorf("opening kubeadm's log: %w", err)
 	}
 	return log, path, nil
+}
+
+var colour = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+// reason is the end of the output, from where kubeadm sums up failed checks if it does.
+func reason(output string) string {
+	output = colour.ReplaceAllString(output, "")
+	if at := strings.LastIndex(output, "[preflight] Some fatal errors occurred"); at >= 0 {
+		output = output[at:]
+	}
+	return command.Tail(output, 1500)
 }
 
 var failedCheck = regexp.MustCompile(`\[ERROR ([A-Za-z0-9._/-]+)\]`)
