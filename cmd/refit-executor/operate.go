@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -112,7 +113,17 @@ func printStatus(cmd *cobra.Command, records []journal.Record) error {
 			state += ", rolling back"
 		}
 		_, _ = fmt.Fprintf(out, "%s\t%s\t%d/%d\t%s\t%s\t%s\n", r.Operation.ID, state, r.Done(), len(r.Steps),
-			r.StartTime.UTC().Format("2006-01-02 15:04:05Z"), r.Current().Kind, r.Message)
+			r.StartTime.UTC().Format("2006-01-02 15:04:05Z"), r.Current().Kind, oneLine(r.Message))
 	}
 	return out.Flush()
+}
+
+// oneLine keeps a table a table; the whole text is in -o yaml.
+func oneLine(text string) string {
+	const limit = 160
+	text = strings.Join(strings.Fields(text), " ")
+	if runes := []rune(text); len(runes) > limit {
+		return string(runes[:limit]) + "…"
+	}
+	return text
 }

@@ -49,7 +49,11 @@ func judgeKubeadm(ctx context.Context, r Run, k upgrade.KubeadmUpgrade, runErr e
 	}
 	settle, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
-	err := await(settle, r.Poll, func(ctx context.Context) error { return controlPlaneAt(ctx, r.Host, k.Version) })
+	wait := await
+	if runErr != nil {
+		wait = settled // after an error, components that answer with the old version stay at it
+	}
+	err := wait(settle, r.Poll, func(ctx context.Context) error { return controlPlaneAt(ctx, r.Host, k.Version) })
 	switch {
 	case err == nil && runErr == nil:
 		return "", nil
