@@ -182,6 +182,9 @@ func failureOf(output string, ended error) error {
 	if err := readResult(output, &left); err != nil || left.Failure == nil {
 		return ended
 	}
+	if left.Failure.Reason == "" {
+		return fmt.Errorf("%s (%w)", left.Failure.Message, ended)
+	}
 	return fmt.Errorf("%w (%w)", left.Failure, ended)
 }
 

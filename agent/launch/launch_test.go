@@ -122,6 +122,13 @@ func TestFailedProbeSaysWhy(t *testing.T) {
 		assert.Equal(t, "SourceUnavailable", blocked.Reason)
 		assert.False(t, blocked.Terminal)
 	})
+	t.Run("by its message when it has no reason of its own", func(t *testing.T) {
+		u := &units{exit: failed, start: writes(t, `{"failure":{"reason":"","message":"waiting for the lock: refit-executor (pid 7) holds it"}}`)}
+		_, err := executor(t, u).Candidates(t.Context(), upgrade.CandidateRequest{})
+		require.ErrorContains(t, err, "(pid 7) holds it")
+		var blocked *upgrade.Blocked
+		assert.False(t, errors.As(err, &blocked))
+	})
 	t.Run("by its exit when it left none", func(t *testing.T) {
 		_, err := executor(t, &units{exit: failed}).Facts(t.Context(), nil)
 		var ended *launch.Error

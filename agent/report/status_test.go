@@ -65,7 +65,7 @@ func TestReportTakesOverWhatIsItsOwnAndNothingElse(t *testing.T) {
 func TestFactsBecomeObservedVersions(t *testing.T) {
 	f := facts()
 	f.Control = &upgrade.ControlFacts{APIServer: "v1.36.3", Scheduler: "v1.36.3", Etcd: "3.6.4"}
-	got := report.Status(report.State{Facts: f, SpecPackages: []string{"openssl", "telnet"}, Now: now})
+	got := report.Status(report.State{Facts: f, Spec: packages("openssl", "telnet"), Now: now})
 	assert.Equal(t, &v1alpha1.ObservedVersions{
 		Kubelet: "v1.36.3", Kubeadm: "v1.36.3", Etcd: "3.6.4",
 		ControlPlane:     &v1alpha1.ObservedControlPlane{APIServer: "v1.36.3", ControllerManager: v1alpha1.Unknown, Scheduler: "v1.36.3"},
@@ -187,4 +187,49 @@ func TestFailedOperationAlwaysHasAReason(t *testing.T) {
 	assert.NotEmpty(t, op.Reason)
 	assert.True(t, op.RolledBack)
 	assert.Contains(t, op.Description, "kubelet does not answer")
+}
+
+func packages(names ...string) v1alpha1.MachineSpec {
+	spec := v1alpha1.MachineSpec{}
+	spec.OS = &v1alpha1.OSSpec{}
+	for _, name := range names {
+		spec.OS.Packages = append(spec.OS.Packages, v1alpha1.Package{Name: name})
+	}
+	return spec
+}
+
+// B76: drift is what happened without us.
+func TestDrift(t *testing.T) {
+	wish := v1alpha1.MachineSpec{}
+	wish.Versions = &v1alpha1.Versions{Kubelet: "v1.36.3"}
+	report1 := func(base v1alpha1.MachineStatus, generation int64, kubelet string, op *v1alpha1.Operation) v1alpha1.MachineStatus {
+		f := facts()
+		f.Kubelet.Running, f.Kubelet.Installed = kubelet, kubelet
+		return report.Status(report.State{Base: base, Generation: generation, Spec: wish, Facts: f, Operation: op, Now: now})
+	}
+	drift := func(s v1alpha1.MachineStatus) metav1.ConditionStatus {
+		c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionDrifted)
+		require.NotNil(t, c)
+		return c.Status
+	}
+	asWished := report1(v1alpha1.MachineStatus{}, 1, "v1.36.3", nil)
+	assert.Equal(t, metav1.ConditionFalse, drift(asWished))
+
+	byHand := report1(asWished, 1, "v1.36.4", nil)
+	assert.Equal(t, metav1.ConditionTrue, drift(byHand))
+	assert.Equal(t, upgrade.ReasonAheadOfSpec, meta.FindStatusCondition(byHand.Conditions, v1alpha1.ConditionDrifted).Reason)
+	assert.Equal(t, metav1.ConditionTrue, drift(report1(byHand, 1, "v1.36.4", nil)), "it stays until the host is back")
+	assert.Equal(t, metav1.ConditionTrue, drift(report1(byHand, 1, "", nil)), "a stopped kubelet changes nothing")
+	assert.Equal(t, metav1.ConditionFalse, drift(report1(byHand, 1, "v1.36.3", nil)))
+	assert.Equal(t, metav1.ConditionFalse, drift(report1(byHand, 2, "v1.36.4", nil)), "another spec is another wish")
+
+	outdated := report1(v1alpha1.MachineStatus{}, 1, "v1.35.0", nil)
+	assert.Equal(t, metav1.ConditionFalse, drift(outdated))
+	assert.Equal(t, metav1.ConditionFalse, drift(report1(outdated, 1, "v1.35.1", nil)), "a host that never ran its spec has not left it")
+	ours := report1(asWished, 1, "v1.37.2", operation("g1"))
+	assert.Equal(t, metav1.ConditionFalse, drift(ours), "what we did is no drift")
+}
+
+func operation(id string) *v1alpha1.Operation {
+	return &v1alpha1.Operation{ID: id, State: v1alpha1.OperationSuccessful}
 }

@@ -64,7 +64,7 @@ func factsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return print(cmd.OutOrStdout(), output, facts)
+			return encode(cmd.OutOrStdout(), output, facts)
 		},
 	}
 	cmd.Flags().StringArrayVar(&packages, "package", nil, "look at this package too (may be repeated)")
@@ -90,7 +90,7 @@ func planCommand() *cobra.Command {
 			if output == "" {
 				return printPlan(cmd.OutOrStdout(), plan)
 			}
-			return print(cmd.OutOrStdout(), output, plan)
+			return encode(cmd.OutOrStdout(), output, plan)
 		},
 	}
 	cmd.Flags().StringVarP(&file, "filename", "f", "", "file with one Machine")
