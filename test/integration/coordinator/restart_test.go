@@ -19,7 +19,10 @@ func TestACoordinatorKilledAtAnyPointOfTheHandshakeIsSucceeded(t *testing.T) {
 		at     func(w *world) bool
 		resume func(h *host)
 	}{
-		{"assigned", func(h *host) { h.deaf = false; h.refuse = &v1alpha1.Failure{Reason: "RepositoryAway", Message: "later"} },
+		{"assigned", func(h *host) {
+			h.deaf = false
+			h.refuse = &v1alpha1.Failure{Reason: "RepositoryAway", Message: "later"}
+		},
 			func(w *world) bool { return w.machine("w1").Status.Assignment != nil },
 			func(h *host) { h.refuse = nil }},
 		{"draining", func(h *host) { h.stuckPods = true },
