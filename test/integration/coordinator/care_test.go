@@ -62,6 +62,8 @@ func TestAForeignCordonIsCountedDrainedAndStillThereAtTheEnd(t *testing.T) {
 func TestPauseStopsGrantsAndGivesAnUnacceptedSlotBack(t *testing.T) {
 	w := fleetOfThree(t)
 	w.hosts["w1"].set(func(h *host) { h.stuckPods = true })
+	w.hosts["w2"].set(func(h *host) { h.hold = true })
+	w.hosts["w3"].set(func(h *host) { h.hold = true })
 	w.pod("app", "w1", true)
 	w.pool("workers", workerAt(newK8s))
 	w.start()
@@ -71,7 +73,9 @@ func TestPauseStopsGrantsAndGivesAnUnacceptedSlotBack(t *testing.T) {
 	w.until("the machines say so", func() bool { return w.machine("w2").Status.Phase == v1alpha1.PhasePaused })
 	time.Sleep(500 * time.Millisecond)
 	assert.Empty(t, w.ledger().Slots)
-	w.hosts["w1"].set(func(h *host) { h.stuckPods = false })
+	for _, h := range w.hosts {
+		h.set(func(h *host) { h.stuckPods, h.hold = false, false })
+	}
 	w.edit("workers", func(d *v1alpha1.MachineDeployment) { d.Spec.Paused = false })
 	w.untilUpToDate("w1", "w2", "w3")
 }
@@ -79,6 +83,8 @@ func TestPauseStopsGrantsAndGivesAnUnacceptedSlotBack(t *testing.T) {
 func TestAnUnacceptedGrantIsVoidedBeforeTheSlotGoes(t *testing.T) {
 	w := fleetOfThree(t)
 	w.hosts["w1"].set(func(h *host) { h.acceptDelay = time.Hour })
+	w.hosts["w2"].set(func(h *host) { h.hold = true })
+	w.hosts["w3"].set(func(h *host) { h.hold = true })
 	w.pool("workers", workerAt(newK8s))
 	w.start()
 	w.until("w1 is granted", func() bool { return w.machine("w1").Status.Grant != nil })
@@ -268,7 +274,7 @@ func TestTwoDeploymentsThatMatchOneMachineBothRefuse(t *testing.T) {
 
 func TestADeletedMachineWaitsForItsOperationAndGivesTheNodeBack(t *testing.T) {
 	w := fleetOfThree(t)
-	w.hosts["w1"].set(func(h *host) { h.workTime = 2 * time.Second })
+	w.hosts["w1"].set(func(h *host) { h.workTime = 4 * time.Second })
 	w.pool("workers", workerAt(newK8s))
 	w.start()
 	w.until("w1 works", func() bool { s := w.slot("w1"); return s != nil && s.State == v1alpha1.SlotAccepted })
