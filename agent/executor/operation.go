@@ -84,15 +84,16 @@ func (o *operation) refuse(reason string, err error) error {
 	return o.j.Turn(len(o.j.Record().Steps), reason, err.Error(), nil, nil)
 }
 
+// baseline keeps what is understood: a version that is not could never be found again.
 func baseline(f upgrade.Facts, touched []string) journal.Baseline {
 	b := journal.Baseline{}
-	if f.Kubelet != nil {
+	if f.Kubelet != nil && upgrade.SameKubernetes(f.Kubelet.Running, f.Kubelet.Running) {
 		b.Kubelet = f.Kubelet.Running
 	}
-	if f.Runtime != nil {
+	if f.Runtime != nil && upgrade.SameRuntime(f.Runtime.Running, f.Runtime.Running) {
 		b.RuntimeName, b.Runtime = f.Runtime.Name, f.Runtime.Running
 	}
-	if f.Control != nil {
+	if f.Control != nil && upgrade.SameKubernetes(f.Control.APIServer, f.Control.APIServer) {
 		b.ControlPlane = f.Control.APIServer
 	}
 	held := set(f.Packages.Holds)

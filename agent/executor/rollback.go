@@ -30,8 +30,8 @@ func wayBack(rec journal.Record) (rollback []upgrade.Step, notUndone []string) {
 	if !rec.Touched() {
 		return nil, nil
 	}
-	if crossed(rec) {
-		rollback = append(rollback, upgrade.Step{Kind: upgrade.StepStopSandboxes})
+	if again, crossed := crossed(rec); crossed {
+		rollback = append(rollback, again)
 	}
 	for i := len(rec.Steps) - 1; i >= 0; i-- {
 		s := rec.Steps[i]
@@ -52,40 +52,41 @@ func wayBack(rec journal.Record) (rollback []upgrade.Step, notUndone []string) {
 	return append(rollback, upgrade.Step{Kind: upgrade.StepVerify, Expect: &expect}), notUndone
 }
 
-// crossed says that the new runtime may have started sandboxes that the old one cannot serve.
-func crossed(rec journal.Record) bool {
-	stopped := false
+// crossed says that the new runtime may have started sandboxes that the old one cannot
+// serve, and returns the step that stops them once more.
+func crossed(rec journal.Record) (again upgrade.Step, crossed bool) {
 	for i, s := range rec.Steps {
+		step := rec.Operation.Plan.Steps[i]
 		switch {
 		case s.State == journal.StepPending:
 		case s.Kind == upgrade.StepStopSandboxes:
-			stopped = true
-		case s.Kind == upgrade.StepRestartUnit && stopped && steps.IsRuntime(rec.Operation.Plan.Steps[i].Unit):
-			return true
+			again = step
+		case s.Kind == upgrade.StepRestartUnit && again.Kind != "" && steps.IsRuntime(step.Unit):
+			return again, true
 		}
 	}
-	return false
+	return again, false
 }
 
-// unitsToRestart are the units whose restart was begun, and the kubelet if it was
-// stopped together with the sandboxes.
+// unitsToRestart are the units whose restart was begun, and the one that was stopped
+// together with the sandboxes.
 func unitsToRestart(rec journal.Record) []string {
 	var units []string
 	seen := map[string]bool{}
-	kubeletStopped := false
+	stopped := ""
 	for i, s := range rec.Steps {
 		unit := rec.Operation.Plan.Steps[i].Unit
 		switch {
 		case s.State == journal.StepPending:
 		case s.Kind == upgrade.StepStopSandboxes:
-			kubeletStopped = true
+			stopped = steps.StoppedUnit(rec.Operation.Plan.Steps[i])
 		case s.Kind == upgrade.StepRestartUnit && !seen[unit]:
 			seen[unit] = true
 			units = append(units, unit)
 		}
 	}
-	if kubeletStopped && !seen[steps.KubeletUnit] {
-		units = append(units, steps.KubeletUnit)
+	if stopped != "" && !seen[stopped] {
+		units = append(units, stopped)
 	}
 	return units
 }

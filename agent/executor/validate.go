@@ -22,7 +22,7 @@ var (
 	unitName       = regexp.MustCompile(`^[a-z0-9][a-z0-9@_.-]*\.service$`)
 	hookName       = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
 	k8sVersion     = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*$`)
-	preflightID    = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*$`)
+	preflightID    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 )
 
 // Validate says whether the executor can and may run an operation. The plan came over
@@ -33,6 +33,13 @@ func Validate(op upgrade.Operation) error {
 	}
 	if len(op.Plan.Steps) == 0 {
 		return errors.New("the plan has no steps")
+	}
+	hash, err := op.Plan.ComputeHash()
+	if err != nil {
+		return err //nolint:wrapcheck // says what it was computing
+	}
+	if hash != op.Plan.Hash {
+		return fmt.Errorf("the plan's content has hash %s, granted was %s", hash, op.Plan.Hash)
 	}
 	reboots := map[string]bool{}
 	for i, s := range op.Plan.Steps {
@@ -45,8 +52,20 @@ func Validate(op upgrade.Operation) error {
 			}
 			reboots[s.Reason] = true
 		}
+		if s.Kind == upgrade.StepStopSandboxes && !restartedLater(op.Plan.Steps[i+1:], steps.StoppedUnit(s)) {
+			return fmt.Errorf("step %d of the plan stops %s, and no later step starts it again", i+1, steps.StoppedUnit(s))
+		}
 	}
 	return nil
+}
+
+func restartedLater(rest []upgrade.Step, unit string) bool {
+	for _, s := range rest {
+		if s.Kind == upgrade.StepRestartUnit && s.Unit == unit {
+			return true
+		}
+	}
+	return false
 }
 
 func validStep(s upgrade.Step) error {
@@ -66,6 +85,8 @@ func validStep(s upgrade.Step) error {
 		return validKubeadm(s.Kubeadm)
 	case upgrade.StepRestartUnit:
 		return match("unit", s.Unit, unitName)
+	case upgrade.StepStopSandboxes:
+		return match("unit", steps.StoppedUnit(s), unitName)
 	case upgrade.StepRunHook:
 		return match("hook", s.Hook, hookName)
 	}

@@ -58,7 +58,7 @@ func staged(p *Planning) *metav1.Condition {
 		return nil
 	case p.Plan != nil:
 		return condition(v1alpha1.ConditionStaged, true, "Staged",
-			fmt.Sprintf("Everything that plan %.12s needs is on the host", p.Plan.Hash))
+			fmt.Sprintf("Everything that plan %.12s needs is on the host", strings.TrimPrefix(p.Plan.Hash, "sha256:")))
 	case p.Refused != nil:
 		return condition(v1alpha1.ConditionStaged, false, p.Refused.Reason, p.Refused.Message)
 	}

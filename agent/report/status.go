@@ -31,7 +31,7 @@ type State struct {
 	Epoch int64
 	// Held is the veto of the host's owner.
 	Held *upgrade.HoldFacts
-	// NewHost says that Base is of another machine: nothing but its counters is taken over.
+	// NewHost says that Base is of another machine with the same name.
 	NewHost bool
 	// Now is the time of the report.
 	Now time.Time
@@ -51,9 +51,9 @@ type Planning struct {
 func Status(s State) v1alpha1.MachineStatus {
 	base := s.Base
 	if s.NewHost {
-		base = v1alpha1.MachineStatus{
-			ObservedEpoch: base.ObservedEpoch, ObservedGeneration: base.ObservedGeneration, Conditions: base.Conditions,
-		}
+		// The other machine's plan is not on this one. Its acceptance and outcome stay:
+		// without them its grant, still in the API, would pass for one that never ran.
+		base.Host, base.Versions, base.OS, base.Plan = nil, nil, nil, nil
 	}
 	out := v1alpha1.MachineStatus{
 		Host: base.Host, Versions: base.Versions, OS: base.OS,

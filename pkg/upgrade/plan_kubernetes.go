@@ -44,7 +44,7 @@ func (p *planner) kubeadm() error {
 	}
 	pkg, packaged := p.installed[packageKubeadm]
 	if !packaged && !p.want.controlPlaneChanges {
-		p.find(SeverityInfo, ReasonKubeadmMissing, "this host has no package kubeadm: its kubelet is moved without kubeadm upgrade node")
+		p.find(info(ReasonKubeadmMissing, "this host has no package kubeadm: its kubelet is moved without kubeadm upgrade node"))
 		return nil
 	}
 	if !packaged {
@@ -149,7 +149,7 @@ func (p *planner) kubeletPackages() error {
 		if _, err := ResolvePackage(p.order, p.in.Candidates, packageKubectl, p.want.kubelet.Upstream()); err == nil {
 			names = append(names, packageKubectl)
 		} else {
-			p.find(SeverityWarning, "KubectlLeftAlone", "no repository offers kubectl %s, so it stays at %s", p.want.kubelet, pkg.Version)
+			p.find(warning("KubectlLeftAlone", "no repository offers kubectl %s, so it stays at %s", p.want.kubelet, pkg.Version))
 		}
 	}
 	if len(names) == 0 {
@@ -164,7 +164,7 @@ func (p *planner) kubeletDisruption() v1alpha1.Disruption {
 		return v1alpha1.DisruptionRestart
 	}
 	if p.drainSkipped() {
-		p.find(SeverityWarning, "DrainSkipped", "the kubelet goes from %s to %s without the drain that a minor needs, since spec.drain.skipForMinor is set: every container on this host restarts in place", p.want.kubeletNow.Raw(), p.want.kubelet.Raw())
+		p.find(warning("DrainSkipped", "the kubelet goes from %s to %s without the drain that a minor needs, since spec.drain.skipForMinor is set: every container on this host restarts in place", p.want.kubeletNow.Raw(), p.want.kubelet.Raw()))
 		return v1alpha1.DisruptionRestart
 	}
 	return v1alpha1.DisruptionDrain

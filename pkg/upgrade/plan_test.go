@@ -391,7 +391,7 @@ func TestAHostWithoutAClusterIsPlannedWithAWarning(t *testing.T) {
 	a := kubeletTo("v1.36.4", "")
 	a.Skew = nil
 	p := plan(t, PlanInput{Spec: worker(), Assignment: a, Facts: workerFacts("v1.36.3", "1.7.28"), Candidates: candidatesOf([]string{"v1.36.4"}, nil), Standalone: true})
-	assert.Equal(t, []string{ReasonSkewUnknown}, reasons(p.Findings))
+	assert.Contains(t, reasons(p.Findings), ReasonSkewUnknown)
 }
 
 func TestADeadKubeletOfTheRightVersionIsRestarted(t *testing.T) {
@@ -399,4 +399,16 @@ func TestADeadKubeletOfTheRightVersionIsRestarted(t *testing.T) {
 	f.Kubelet.Running, f.Kubelet.Active = "", false
 	p := plan(t, PlanInput{Machine: "w1", Spec: worker(), Assignment: kubeletTo("v1.36.4", "v1.36.4"), Facts: f})
 	assert.Equal(t, []string{"Preflight", "ReloadUnits", "RestartUnit kubelet.service", "Verify"}, outline(p))
+}
+
+// A package manager that the host's probes do not read is not the same as no package.
+func TestAHostWhosePackagesAreNotReadIsNotCalledUnpackaged(t *testing.T) {
+	f := workerFacts("v1.36.3", "1.7.28")
+	f.OS = OSFacts{ID: "rocky", PrettyName: "Rocky Linux 9.4", Family: "dnf"}
+	f.Packages = PackageFacts{Manager: "dnf"}
+	f.Problems = []Problem{{Field: "packages", Message: "packages of dnf are not looked at yet"}}
+	_, err := NewPlan(PlanInput{Machine: "w1", Spec: worker(), Assignment: kubeletTo("v1.36.4", "v1.36.4"), Facts: f})
+	blocked := requireBlocked(t, err, ReasonUnsupportedOS)
+	assert.Contains(t, blocked.Message, "Rocky Linux 9.4")
+	assert.Contains(t, blocked.Message, "not looked at yet")
 }

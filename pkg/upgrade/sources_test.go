@@ -96,6 +96,9 @@ func TestNoRepositoryIsGuessed(t *testing.T) {
 	blocked := requireBlocked(t, err, ReasonSourceUnknown)
 	assert.False(t, blocked.Terminal, "refreshed package lists make it pass")
 
+	_, _, err = Sources(withSource("https://a.example/v1.29/v1.28/deb/", "kubelet"), kubeletTarget("v1.30.4"), worker())
+	requireBlocked(t, err, ReasonSourceAmbiguous)
+
 	two := withSource("https://a.example/v1.28/deb/", "kubelet")
 	two.Packages.Sources = append(two.Packages.Sources, SourceFacts{File: "/etc/apt/sources.list.d/b.list", URI: "https://b.example/v1.27/deb/", Provides: []string{"kubelet"}})
 	_, _, err = Sources(two, kubeletTarget("v1.30.4"), worker())

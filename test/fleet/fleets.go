@@ -41,21 +41,39 @@ func upCommand(o *options) *cobra.Command {
 }
 
 func downCommand(o *options) *cobra.Command {
-	return &cobra.Command{
+	var all bool
+	cmd := &cobra.Command{
 		Use: "down", Short: "Take a fleet down and check that nothing of it is left", Args: exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			err := testfleet.Down(cmd.Context(), o.name)
-			if errors.Is(err, state.ErrUnknown) {
-				fmt.Fprintf(cmd.OutOrStdout(), "There is no fleet %s: nothing to take down.\n", o.name)
-				return nil
+			names := []string{o.name}
+			if all {
+				var err error
+				if names, err = state.List(); err != nil {
+					return err
+				}
 			}
-			if err != nil {
-				return err
+			var failed error
+			for _, name := range names {
+				failed = errors.Join(failed, down(cmd, name))
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "Fleet %s is down; nothing of it is left.\n", o.name)
-			return nil
+			return failed
 		},
 	}
+	cmd.Flags().BoolVar(&all, "all", false, "every fleet of this machine")
+	return cmd
+}
+
+func down(cmd *cobra.Command, name string) error {
+	err := testfleet.Down(cmd.Context(), name)
+	if errors.Is(err, state.ErrUnknown) {
+		fmt.Fprintf(cmd.OutOrStdout(), "There is no fleet %s: nothing to take down.\n", name)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "Fleet %s is down; nothing of it is left.\n", name)
+	return nil
 }
 
 // fleetView is a fleet as list shows it.

@@ -83,7 +83,7 @@ with kubeadm. It keeps its state in /var/lib/refit-fleet, or in $REFIT_FLEET_STA
 	}
 	root.PersistentFlags().StringVar(&o.name, "name", "refit", "name of the fleet")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(upCommand(o), downCommand(o), listCommand(), kubeconfigCommand(o),
+	root.AddCommand(upCommand(o), downCommand(o), listCommand(), kubeconfigCommand(o), artefactsCommand(),
 		execCommand(o), shellCommand(o), logsCommand(o), killCommand(o), startCommand(o), rebootCommand(o))
 	root.AddCommand(hiddenCommands()...)
 	return root

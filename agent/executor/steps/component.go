@@ -66,7 +66,7 @@ func kubeletRuns(ctx context.Context, h *Host, want string) error {
 	if err != nil {
 		return fmt.Errorf("reading the version of the running kubelet: %w", err)
 	}
-	if !sameVersion(got, want) {
+	if !upgrade.SameKubernetes(got, want) {
 		return fail("KubeletVersionMismatch", "the kubelet that runs is %s, wanted %s", got, want)
 	}
 	return nil
@@ -83,7 +83,7 @@ func runtimeRuns(ctx context.Context, h *Host, wantName, want string) error {
 	if wantName != "" && name != wantName {
 		return fail("RuntimeNameMismatch", "the container runtime that answers is %s, wanted %s", name, wantName)
 	}
-	if want != "" && !sameVersion(got, want) {
+	if want != "" && !upgrade.SameRuntime(got, want) {
 		return fail("RuntimeVersionMismatch", "the %s that runs is %s, wanted %s", name, got, want)
 	}
 	return nil
@@ -97,7 +97,7 @@ func controlPlaneRuns(ctx context.Context, h *Host, want string) error {
 	if err != nil {
 		return fmt.Errorf("reading the version of this host's API server: %w", err)
 	}
-	if !sameVersion(got, want) {
+	if !upgrade.SameKubernetes(got, want) {
 		return fail("ControlPlaneVersionMismatch", "this host's API server runs %s, wanted %s", got, want)
 	}
 	if err := h.ControlPlane.Livez(ctx); err != nil {

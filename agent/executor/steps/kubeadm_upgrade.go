@@ -10,7 +10,8 @@ import (
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
-// kubeadm is run at most this often for one operation, whatever happens in between.
+// kubeadm that fails is run once more, never in a loop; an attempt that follows one
+// that was cut short has one run.
 const maxKubeadmRuns = 2
 
 // settleTimeout is how long static pods may take to answer with the new version after
@@ -29,9 +30,12 @@ func kubeadmUpgrade(ctx context.Context, r Run) (string, error) {
 	return judgeKubeadm(ctx, r, k, runKubeadm(ctx, r, k))
 }
 
-func runKubeadm(ctx context.Context, r Run, k upgrade.KubeadmUpgrade) error {
-	err := fmt.Errorf("kubeadm was begun %d times and cut short each time", r.Attempt-1)
-	for run := r.Attempt; run <= maxKubeadmRuns; run++ {
+func runKubeadm(ctx context.Context, r Run, k upgrade.KubeadmUpgrade) (err error) {
+	runs := 1
+	if r.Attempt == 1 {
+		runs = maxKubeadmRuns
+	}
+	for range runs {
 		if err = r.Host.Kubeadm.Upgrade(ctx, k); err == nil || ctx.Err() != nil {
 			break
 		}
@@ -54,7 +58,7 @@ func judgeKubeadm(ctx context.Context, r Run, k upgrade.KubeadmUpgrade, runErr e
 	case runErr != nil:
 		return "", fail("ControlPlaneUpgradeFailed", "%v; what runs: %v", runErr, err)
 	}
-	return "", fail("ControlPlaneUpgradeFailed", "kubeadm reported success, but %v", err)
+	return "", fail("ControlPlaneUpgradeFailed", "kubeadm reported success, but: %v", err)
 }
 
 // controlPlaneAt says that all three components of this host run a version and answer.
@@ -73,7 +77,7 @@ func controlPlaneAt(ctx context.Context, h *Host, version string) error {
 		{"controller manager", facts.Control.ControllerManager},
 		{"scheduler", facts.Control.Scheduler},
 	} {
-		if !sameVersion(c.got, version) {
+		if !upgrade.SameKubernetes(c.got, version) {
 			return fail("ControlPlaneVersionMismatch", "this host's %s runs %q, wanted %s%s", c.name, c.got, version, problems(facts))
 		}
 	}

@@ -99,12 +99,15 @@ func asPlanned(ctx context.Context, r Run, f upgrade.Facts, want upgrade.Expecta
 	if want.BootID != "" && f.Host.BootID != want.BootID {
 		return fail("HostRebooted", "the host was rebooted since the plan was made (boot %s, planned in %s): a new plan is needed", f.Host.BootID, want.BootID)
 	}
-	for _, c := range []struct{ what, got, want string }{
-		{"kubelet", runningKubelet(f), want.Kubelet},
-		{"container runtime", runningRuntime(f), want.Runtime},
-		{"API server", runningAPIServer(f), want.ControlPlane},
+	for _, c := range []struct {
+		what, got, want string
+		same            func(a, b string) bool
+	}{
+		{"kubelet", runningKubelet(f), want.Kubelet, upgrade.SameKubernetes},
+		{"container runtime", runningRuntime(f), want.Runtime, upgrade.SameRuntime},
+		{"API server", runningAPIServer(f), want.ControlPlane, upgrade.SameKubernetes},
 	} {
-		if c.want != "" && !sameVersion(c.got, c.want) {
+		if c.want != "" && !c.same(c.got, c.want) {
 			return fail("HostChanged", "the running %s is %q, the plan was made for %s%s: a new plan is needed", c.what, c.got, c.want, problems(f))
 		}
 	}

@@ -20,48 +20,60 @@ const (
 // matches: a version that is reported otherwise would restart it for ever.
 func restartUnit(ctx context.Context, r Run) (string, error) {
 	unit := r.Step.Unit
-	if err := r.Host.Units.Restart(ctx, unit); err != nil {
-		grace, cancel := context.WithTimeout(ctx, failedJobGrace)
-		defer cancel()
-		if up := await(grace, r.Poll, func(ctx context.Context) error { return works(ctx, r.Host, unit) }); up != nil {
-			return "", fmt.Errorf("restarting %s: %w", unit, errors.Join(err, up))
-		}
-	}
-	if err := await(ctx, r.Poll, func(ctx context.Context) error { return works(ctx, r.Host, unit) }); err != nil {
+	if err := sandboxesStillStopped(ctx, r); err != nil {
 		return "", err
 	}
-	if componentOf(unit) == containerRuntime {
-		if err := runtimeAnswers(ctx, r); err != nil {
-			return "", err
-		}
+	if err := r.Host.Units.Restart(ctx, unit); err != nil {
+		return "", afterFailedJob(ctx, r, fmt.Errorf("restarting %s: %w", unit, err))
 	}
-	return "", settled(ctx, r.Poll, func(ctx context.Context) error { return runs(ctx, r.Host, unit, r.Expect) })
+	return "", answers(ctx, r)
 }
 
-// runtimeAnswers waits for the runtime, and lets the kubelet on again if it was
-// stopped together with the sandboxes: static pods come back with the new runtime.
-func runtimeAnswers(ctx context.Context, r Run) error {
-	if err := r.Host.Runtime.WaitReady(ctx, runtimeReady); err != nil {
-		return fail("RuntimeNotReady", "the container runtime is not ready after its restart: %v", err)
-	}
-	if !stopsSandboxes(r.Plan) {
-		return nil
-	}
-	active, err := r.Host.Units.Active(ctx, KubeletUnit)
-	if err != nil || active {
-		return err
-	}
-	if err := r.Host.Units.Start(ctx, KubeletUnit); err != nil {
-		return fmt.Errorf("starting %s, which was stopped with the sandboxes: %w", KubeletUnit, err)
+// afterFailedJob looks for a short while whether the unit came up all the same, by its
+// own Restart=; the job's error is kept in whatever is wrong otherwise.
+func afterFailedJob(ctx context.Context, r Run, jobErr error) error {
+	ctx, cancel := context.WithTimeout(ctx, failedJobGrace)
+	defer cancel()
+	if err := answers(ctx, r); err != nil {
+		return errors.Join(err, jobErr)
 	}
 	return nil
 }
 
-func stopsSandboxes(p upgrade.Plan) bool {
-	for _, s := range p.Steps {
-		if s.Kind == upgrade.StepStopSandboxes {
-			return true
+// answers waits until what is behind the unit works, then compares its version.
+func answers(ctx context.Context, r Run) error {
+	unit := r.Step.Unit
+	if err := await(ctx, r.Poll, func(ctx context.Context) error { return works(ctx, r.Host, unit) }); err != nil {
+		return err
+	}
+	if IsRuntime(unit) {
+		if err := r.Host.Runtime.WaitReady(ctx, runtimeReady); err != nil {
+			return fail("RuntimeNotReady", "the container runtime is not ready after its restart: %v", err)
 		}
 	}
-	return false
+	return settled(ctx, r.Poll, func(ctx context.Context) error { return runs(ctx, r.Host, unit, r.Expect) })
+}
+
+// sandboxesStillStopped: between the step that stopped the sandboxes and the restart of
+// the runtime the host may have been reset, and the boot has started the kubelet and the
+// pods again, under the old runtime. They are stopped once more.
+func sandboxesStillStopped(ctx context.Context, r Run) error {
+	if !IsRuntime(r.Step.Unit) {
+		return nil
+	}
+	for _, s := range r.Plan.Steps {
+		if s.Kind != upgrade.StepStopSandboxes {
+			continue
+		}
+		active, err := r.Host.Units.Active(ctx, StoppedUnit(s))
+		if err != nil {
+			return fmt.Errorf("looking at %s: %w", StoppedUnit(s), err)
+		}
+		if active {
+			r.Step = s
+			_, err = stopSandboxes(ctx, r)
+		}
+		return err
+	}
+	return nil
 }

@@ -76,8 +76,8 @@ type Failure struct {
 	Message string
 }
 
-// Error implements error.
-func (f *Failure) Error() string { return f.Reason + ": " + f.Message }
+// Error implements error; the reason is for programs and is not repeated in the text.
+func (f *Failure) Error() string { return f.Message }
 
 func fail(reason, format string, args ...any) error {
 	return &Failure{Reason: reason, Message: fmt.Sprintf(format, args...)}
@@ -89,9 +89,9 @@ func Explain(kind upgrade.StepKind, err error) (reason, message string) {
 	var blocked *upgrade.Blocked
 	switch {
 	case errors.As(err, &failure):
-		return failure.Reason, failure.Message
+		return failure.Reason, err.Error()
 	case errors.As(err, &blocked):
-		return blocked.Reason, blocked.Message
+		return blocked.Reason, err.Error()
 	case errors.Is(err, context.DeadlineExceeded):
 		return string(kind) + "TimedOut", err.Error()
 	}

@@ -16,14 +16,21 @@ var fetchFailures = []struct {
 	terminal bool
 	advice   string
 }{
+	{regexp.MustCompile(`list of sources could not be read|Malformed (entry|line|stanza)`), "SourceInvalid", true, "apt does not understand the source"},
 	{
-		regexp.MustCompile(`EXPKEYSIG|NO_PUBKEY|BADSIG|KEYEXPIRED|REVKEYSIG|is not signed|signatures? (couldn't be verified|were invalid)|At least one invalid signature|not live until|Sub-process .*gpgv? returned an error`),
+		regexp.MustCompile(`EXPKEYSIG|NO_PUBKEY|BADSIG|KEYEXPIRED|REVKEYSIG|signatures? (couldn't be verified|were invalid)|At least one invalid signature|not live until|Sub-process .*gpgv? returned an error`),
 		"RepoSignature", true, "renew the repository's key on the host; signature checks are never turned off",
 	},
 	{
 		regexp.MustCompile(`\b(401 +Unauthorized|403 +Forbidden|404 +Not Found|410 +Gone)|does not have a Release file|File not found`),
 		"RepoUnavailable", true, "check the repository's URI; this minor may not be published there",
 	},
+	{
+		regexp.MustCompile(`\b(5\d\d +[A-Z]|429 +Too Many)|Could not connect|Could not resolve|Temporary failure|Connection (failed|timed out|reset)|Unable to connect`),
+		"RepoUnreachable", false, "the repository is away; it is asked again",
+	},
+	// apt says this also of a repository that it could not reach, so it comes after those.
+	{regexp.MustCompile(`is not signed`), "RepoSignature", true, "unsigned repositories are never used"},
 	{regexp.MustCompile(`Hash Sum mismatch|File has unexpected size`), "DigestMismatch", false, "the mirror may be in the middle of a sync"},
 	{regexp.MustCompile(`No space left on device`), "NoSpace", false, "free some space"},
 	{regexp.MustCompile(`Could not get lock`), "PackageLockHeld", false, "wait for the other package manager"},

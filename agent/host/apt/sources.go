@@ -152,7 +152,7 @@ func parseDeb822(file, content string) []entry {
 				Suites: strings.Fields(s.value("suites")), Components: strings.Fields(s.value("components")),
 			}
 			// A key that stands in the file itself has no name to hand on.
-			if key := strings.TrimSpace(s.value("signed-by")); !strings.Contains(key, "BEGIN PGP") {
+			if key := s.value("signed-by"); !strings.Contains(key, "BEGIN PGP") {
 				facts.SignedBy = key
 			}
 			entries = append(entries, entry{SourceFacts: facts, key: fmt.Sprintf("%s:%d", file, n+1)})
@@ -167,7 +167,7 @@ type paragraph struct {
 	fields map[string]string
 }
 
-func (p paragraph) value(field string) string { return p.fields[field] }
+func (p paragraph) value(field string) string { return strings.TrimSpace(p.fields[field]) }
 
 func deb822(content string) []paragraph {
 	var all []paragraph

@@ -18,6 +18,7 @@ type goBuild struct {
 	requires map[string]string // further modules, with versions
 	ldflags  []string
 	commands map[string]string // name of the binary: package
+	sources  map[string]string // files of a package that the generated module itself holds, if it is that which is built
 }
 
 // goModule is what `go mod download -json` and `go mod edit -json` say, as far as it matters here.
@@ -50,9 +51,10 @@ func (b goBuild) run(ctx context.Context, w workplace) error {
 	return nil
 }
 
-// generate writes the module. A file that imports the commands lets `go mod tidy` complete the module's requirements;
-// it carries on past packages that only tests of dependencies import. A published module's own `replace` lines are ignored when it is a dependency, so
-// they are repeated: a local directory stands for the module of the same release that was published from it.
+// generate writes the module. A file that imports the commands lets `go mod tidy` complete the module's requirements; it
+// carries on past packages that only tests of dependencies import. A published module's own `replace` lines are ignored
+// when it is a dependency, so they are repeated: a local directory stands for the module of the same release that was
+// published from it.
 func (b goBuild) generate(ctx context.Context, w workplace, src string) error {
 	if err := os.MkdirAll(src, 0o755); err != nil {
 		return fmt.Errorf("creating generated module: %w", err)
@@ -61,7 +63,12 @@ func (b goBuild) generate(ctx context.Context, w workplace, src string) error {
 	if err != nil {
 		return err
 	}
-	for name, text := range map[string]string{"go.mod": b.goMod(mod), "tools.go": b.importer()} {
+	files := map[string]string{"go.mod": b.goMod(mod)}
+	maps.Copy(files, b.sources)
+	if len(b.sources) == 0 {
+		files["tools.go"] = b.importer()
+	}
+	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(src, name), []byte(text), 0o644); err != nil {
 			return fmt.Errorf("writing generated module: %w", err)
 		}

@@ -33,6 +33,7 @@ type imageBuild struct {
 	tag        string
 	kubernetes string
 	inputs     []string // what the recipe depends on besides name and tag
+	eta        time.Duration
 	content    func(ctx context.Context, w workplace) (imageContent, error)
 }
 
@@ -49,7 +50,7 @@ func (m *maker) imageItems() ([]item, error) {
 	var items []item
 	for _, b := range m.imageBuilds() {
 		items = append(items, item{
-			name: "image " + strings.TrimSuffix(b.name+":"+b.tag, ":"), entry: b.entry(), eta: 10 * time.Second,
+			name: "image " + strings.TrimSuffix(b.name+":"+b.tag, ":"), entry: b.entry(), eta: max(b.eta, 5*time.Second),
 			make: func(ctx context.Context, w workplace) error { return makeImage(ctx, w, b) },
 		})
 	}
@@ -73,6 +74,9 @@ func (m *maker) imageBuilds() []imageBuild {
 	for _, v := range m.Kubernetes {
 		all = append(all, m.controlPlaneImages(v)...)
 		all = append(all, m.proxyImage(v), m.etcdImage(v), programImage("pause", m.cache.wantedTag(v, "pause"), "/pause"))
+		if m.CoreDNS {
+			all = append(all, dnsImage(m.cache.wantedTag(v, "coredns")))
+		}
 	}
 	all = append(all, programImage("app", "v1", "/app"), programImage("app", "v2", "/app"))
 	var once []imageBuild

@@ -43,7 +43,9 @@ type Fleet struct {
 	Images     []Image `json:"images,omitempty"`
 	PauseImage string  `json:"pauseImage,omitempty"`
 	BlobDir    string  `json:"blobDir,omitempty"`
-	Hosts      []Host  `json:"hosts"`
+	// Kubectl is the path of a kubectl on this machine.
+	Kubectl string `json:"kubectl,omitempty"`
+	Hosts   []Host `json:"hosts"`
 }
 
 // Image is a container image that the fleet's registry offers.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 
 	"github.com/refit-dev/refit/test/fleet/cluster"
@@ -116,9 +115,9 @@ func (h *Host) Exec(ctx context.Context, stdin io.Reader, argv ...string) ([]byt
 	return h.machine.Exec(ctx, stdin, argv...)
 }
 
-// Command prepares argv to run inside the host; the caller wires its input and output.
-func (h *Host) Command(ctx context.Context, argv ...string) (*exec.Cmd, error) {
-	return h.machine.Command(ctx, argv...)
+// Run runs argv as root inside the host with the given streams.
+func (h *Host) Run(ctx context.Context, s hosts.Streams, argv ...string) error {
+	return h.machine.Run(ctx, s, argv...)
 }
 
 // CopyIn copies a file of this machine onto the host.

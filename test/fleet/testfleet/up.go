@@ -144,13 +144,11 @@ func (u *bringUp) collect(ctx context.Context) error {
 		Kubernetes: union([]string{r.Kubernetes}, r.AlsoKubernetes), Containerd: union([]string{r.Containerd}, r.AlsoContainerd),
 		Mirror: os.Getenv("REFIT_FLEET_MIRROR"), Progress: u.say.artefact,
 	}
-	if missing, eta := artefacts.Estimate(config); len(missing) > 0 {
-		u.say.say("making %d artefacts that are not in the cache yet, about %s: %s", len(missing), eta.Round(time.Second), strings.Join(missing, ", "))
-	}
 	var err error
-	if u.set, err = artefacts.Ensure(ctx, config); err != nil {
+	if u.set, err = ensureArtefacts(ctx, config, u.say); err != nil {
 		return err
 	}
+	r.Kubectl = u.set.KubernetesBin(r.Kubernetes, "kubectl")
 	r.AptDir, r.Images = u.set.AptDir(), nil
 	for _, im := range u.set.Images() {
 		r.Images = append(r.Images, state.Image{Ref: im.Ref, Tar: im.Tar})

@@ -1,0 +1,150 @@
+package apt
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/refit-dev/refit/pkg/upgrade"
+)
+
+const (
+	oneLineSource = `# the public one
+deb [signed-by=/etc/apt/keyrings/kubernetes.gpg arch=amd64] https://pkgs.k8s.io/core:/stable:/v1.29/deb/ /   # keep
+#deb https://pkgs.k8s.io/core:/stable:/v1.29/deb/ /
+deb-src https://example.com/src stable main
+deb	https://deb.example.com/debian  bookworm  main contrib
+debug nonsense
+`
+	deb822Source = `# Kubernetes
+Types: deb
+URIs: https://mirror.corp/kubernetes/v1.29/deb/
+ https://second.corp/kubernetes/v1.29/deb/
+Suites: /
+# Signed-By: something
+Signed-By: /usr/share/keyrings/k8s.gpg
+X-Note: https://mirror.corp/kubernetes/v1.29/deb/
+
+Types: deb deb-src
+URIs: https://deb.example.com/debian
+Suites: bookworm bookworm-updates
+Components: main
+
+Types: deb
+Enabled: no
+URIs: https://off.example.com/
+Suites: /
+`
+)
+
+func TestSourcesAreReadInBothForms(t *testing.T) {
+	entries := parseOneLine("/etc/apt/sources.list.d/kubernetes.list", oneLineSource)
+	require.Len(t, entries, 2)
+	assert.Equal(t, upgrade.SourceFacts{
+		File: "/etc/apt/sources.list.d/kubernetes.list", Line: 2, URI: "https://pkgs.k8s.io/core:/stable:/v1.29/deb/",
+		Suites: []string{"/"}, Components: []string{}, SignedBy: "/etc/apt/keyrings/kubernetes.gpg",
+	}, entries[0].SourceFacts)
+	assert.Equal(t, []string{"main", "contrib"}, entries[1].Components)
+
+	entries = parseDeb822("/etc/apt/sources.list.d/k8s.sources", deb822Source)
+	require.Len(t, entries, 3)
+	assert.Equal(t, "https://mirror.corp/kubernetes/v1.29/deb/", entries[0].URI)
+	assert.Equal(t, "https://second.corp/kubernetes/v1.29/deb/", entries[1].URI)
+	assert.Equal(t, "/usr/share/keyrings/k8s.gpg", entries[0].SignedBy)
+	assert.Equal(t, []string{"bookworm", "bookworm-updates"}, entries[2].Suites)
+	assert.Equal(t, "/etc/apt/sources.list.d/k8s.sources:2", entries[2].key)
+	assert.Equal(t, 10, entries[2].Line)
+}
+
+func TestSwitchingChangesOneURIAndNothingElse(t *testing.T) {
+	for name, tc := range map[string]struct{ file, content, from, to, want string }{
+		"one-line": {
+			file: "/etc/apt/sources.list.d/kubernetes.list", content: oneLineSource,
+			from: "https://pkgs.k8s.io/core:/stable:/v1.29/deb", to: "https://pkgs.k8s.io/core:/stable:/v1.30/deb/",
+			want: `# the public one
+deb [signed-by=/etc/apt/keyrings/kubernetes.gpg arch=amd64] https://pkgs.k8s.io/core:/stable:/v1.30/deb/ /   # keep
+#deb https://pkgs.k8s.io/core:/stable:/v1.29/deb/ /
+deb-src https://example.com/src stable main
+deb	https://deb.example.com/debian  bookworm  main contrib
+debug nonsense
+`,
+		},
+		"deb822, with another URI and the same text in a field that is no URI": {
+			file: "/etc/apt/sources.list.d/k8s.sources",
+			from: "https://mirror.corp/kubernetes/v1.29/deb/", to: "https://mirror.corp/kubernetes/v1.30/deb/",
+			content: "Types: deb\nURIs: https://mirror.corp/kubernetes/v1.29/deb/\n https://second.corp/x\nSuites: /\nX-Note: https://mirror.corp/kubernetes/v1.29/deb/\n",
+			want:    "Types: deb\nURIs: https://mirror.corp/kubernetes/v1.30/deb/\n https://second.corp/x\nSuites: /\nX-Note: https://mirror.corp/kubernetes/v1.29/deb/\n",
+		},
+		"no line end at the end": {
+			file: "/etc/apt/sources.list", content: "deb https://a.example.com/v1/ /", from: "https://a.example.com/v1/", to: "https://a.example.com/v2/",
+			want: "deb https://a.example.com/v2/ /",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t)
+			require.NoError(t, os.WriteFile(h.path(tc.file), []byte(tc.content), 0o640))
+			forth := upgrade.SourceChange{File: tc.file, From: tc.from, To: tc.to}
+			require.NoError(t, h.Switch(t.Context(), forth))
+			assert.Equal(t, tc.want, h.read(tc.file))
+			require.NoError(t, h.Switch(t.Context(), forth), "again is fine")
+			assert.Equal(t, tc.want, h.read(tc.file))
+			info, err := os.Stat(h.path(tc.file))
+			require.NoError(t, err)
+			assert.Equal(t, os.FileMode(0o640), info.Mode().Perm())
+
+			require.NoError(t, h.Switch(t.Context(), upgrade.SourceChange{File: tc.file, From: tc.to, To: tc.from}))
+			require.NoError(t, h.Switch(t.Context(), forth))
+			assert.Equal(t, tc.want, h.read(tc.file))
+		})
+	}
+}
+
+func TestANewSourceIsMadeAndTakenBack(t *testing.T) {
+	h := newHost(t)
+	h.trust("kubernetes")
+	change := upgrade.SourceChange{Name: "kubernetes", File: "/etc/apt/sources.list.d/refit-kubernetes.sources", To: "https://mirror.corp/v1.30/deb/", Suites: []string{"/"}, SignedBy: "kubernetes"}
+	require.NoError(t, h.Switch(t.Context(), change))
+	entries, err := h.entries()
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
+	assert.Equal(t, change.To, entries[0].URI)
+
+	change.From, change.To = change.To, ""
+	require.NoError(t, h.Switch(t.Context(), change))
+	require.NoError(t, h.Switch(t.Context(), change), "again is fine")
+	assert.NoFileExists(t, h.path(change.File))
+}
+
+func TestASourceThatSomebodyChangedIsNotGuessed(t *testing.T) {
+	h := newHost(t)
+	file := "/etc/apt/sources.list.d/kubernetes.list"
+	change := upgrade.SourceChange{File: file, From: "https://a.example.com/", To: "https://b.example.com/"}
+	assertReason(t, h.Switch(t.Context(), change), "SourceMissing")
+	require.NoError(t, os.WriteFile(h.path(file), []byte("deb https://c.example.com/ /\n"), 0o644))
+	assertReason(t, h.Switch(t.Context(), change), "SourceMissing")
+	for _, file := range []string{"/etc/passwd", "/etc/apt/sources.list.d/../../shadow.list", "/etc/apt/sources.list.d/x.sh", ""} {
+		change.File = file
+		assertReason(t, h.Switch(t.Context(), change), "SourceInvalid")
+	}
+}
+
+func TestASourceShowsWhatItsIndexOnTheHostOffers(t *testing.T) {
+	h := newHost(t)
+	h.trust("kubernetes")
+	r := newRepository(t, deb{name: "kubelet", version: "1"}, deb{name: "kubeadm", version: "1"}, deb{name: "other", version: "1"})
+	require.NoError(t, os.WriteFile(h.path("etc/apt/sources.list.d/kubernetes.list"),
+		[]byte("# one\ndeb [signed-by="+h.path("etc/apt/keyrings/kubernetes.asc")+"] "+r.uri()+" /\n"), 0o644))
+	require.NoError(t, os.WriteFile(h.path("etc/apt/sources.list.d/more.sources"),
+		[]byte("Types: deb\nURIs: "+r.uri()+"never-fetched/\nSuites: /\n"), 0o644))
+	_, err := h.Runner.Run(t.Context(), cmd(h.apt("apt-get", "update")...))
+	_ = err // the second source is not there, and that is the point
+
+	facts, err := h.Sources(t.Context(), []string{"kubelet", "kubeadm", "kubectl"})
+	require.NoError(t, err)
+	require.Len(t, facts, 2)
+	assert.Equal(t, []string{"kubeadm", "kubelet"}, facts[0].Provides)
+	assert.Equal(t, "/etc/apt/sources.list.d/kubernetes.list", facts[0].File)
+	assert.Empty(t, facts[1].Provides)
+}

@@ -1,0 +1,50 @@
+package facts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+func (g *gathering) host(context.Context) error {
+	name, err := os.Hostname()
+	g.problem("host.hostname", err)
+	g.facts.Host.Hostname = name
+	g.facts.Host.MachineID, err = g.line("etc/machine-id")
+	g.problem("host.machineID", err)
+	g.facts.Host.BootID, err = g.line("proc/sys/kernel/random/boot_id")
+	g.problem("host.bootID", err)
+	g.facts.Host.SystemUUID, err = g.line("sys/class/dmi/id/product_uuid")
+	if !errors.Is(err, fs.ErrNotExist) { // many machines have no such firmware
+		g.problem("host.systemUUID", err)
+	}
+	g.facts.Host.SystemUUID = strings.ToLower(g.facts.Host.SystemUUID)
+	return nil
+}
+
+// line is the first line of a small file of the host.
+func (g *gathering) line(path string) (string, error) {
+	data, err := os.ReadFile(g.path(path))
+	if err != nil {
+		return "", fmt.Errorf("reading a fact: %w", err)
+	}
+	line, _, _ := strings.Cut(strings.TrimSpace(string(data)), "\n")
+	return line, nil
+}
+
+func (g *gathering) os(context.Context) error {
+	g.facts.OS.Architecture = runtime.GOARCH
+	var name unix.Utsname
+	if err := unix.Uname(&name); err != nil {
+		g.problem("os.kernel", err)
+	} else {
+		g.facts.OS.Kernel = unix.ByteSliceToString(name.Release[:])
+	}
+	return g.release()
+}

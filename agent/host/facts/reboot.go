@@ -1,0 +1,100 @@
+package facts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/refit-dev/refit/agent/host/command"
+)
+
+// reboot is what the host says: the flag file of Debian's packages, or a newer kernel
+// of the same flavour than the one that runs.
+func (g *gathering) reboot(ctx context.Context) error {
+	for _, dir := range []string{"run", "var/run"} {
+		if _, err := os.Stat(g.path(dir, "reboot-required")); err == nil {
+			g.facts.Reboot.Required = true
+			if names, err := g.rebootPackages(dir); err == nil {
+				g.facts.Reboot.Packages = names
+			}
+			break
+		}
+	}
+	return g.newerKernel(ctx)
+}
+
+func (g *gathering) rebootPackages(dir string) ([]string, error) {
+	data, err := os.ReadFile(g.path(dir, "reboot-required.pkgs"))
+	if err != nil {
+		return nil, fmt.Errorf("reading which packages want a reboot: %w", err)
+	}
+	names := strings.Fields(string(data))
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// newerKernel compares with dpkg's order, never as text, and only when the running
+// kernel is one of those installed: in a container or with a kernel of somebody
+// else's making the files in /boot say nothing.
+func (g *gathering) newerKernel(ctx context.Context) error {
+	installed, err := g.kernels()
+	running := g.facts.OS.Kernel
+	if err != nil || !slices.Contains(installed, running) {
+		return err
+	}
+	for _, release := range installed {
+		if flavour(release) != flavour(running) {
+			continue
+		}
+		newer, err := g.newer(ctx, release, running)
+		if err != nil {
+			return err
+		}
+		if newer {
+			g.facts.Reboot.Required = true
+			g.facts.Reboot.Packages = append(g.facts.Reboot.Packages, "linux-image-"+release)
+		}
+	}
+	return nil
+}
+
+func (g *gathering) kernels() ([]string, error) {
+	found, err := filepath.Glob(g.path("boot/vmlinuz-*"))
+	if err != nil {
+		return nil, fmt.Errorf("listing kernels: %w", err)
+	}
+	var releases []string
+	for _, path := range found {
+		release := strings.TrimPrefix(filepath.Base(path), "vmlinuz-")
+		if !strings.HasPrefix(release, "0-rescue-") && !strings.HasSuffix(release, ".old") {
+			releases = append(releases, release)
+		}
+	}
+	return releases, nil
+}
+
+var flavourPart = regexp.MustCompile(`[a-z][a-z0-9-]*$`)
+
+// flavour of 6.8.0-100-generic is generic, of 6.1.0-30-amd64 amd64.
+func flavour(release string) string { return flavourPart.FindString(release) }
+
+func (g *gathering) newer(ctx context.Context, release, than string) (bool, error) {
+	_, err := g.Runner.Run(ctx, command.Command{Argv: []string{"dpkg", "--compare-versions", release, "gt", than}})
+	if err == nil {
+		return true, nil
+	}
+	var failure *command.Error
+	if errors.As(err, &failure) && failure.ExitCode == 1 {
+		return false, nil
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil // no dpkg: not this family's host
+	}
+	return false, fmt.Errorf("comparing kernels: %w", err)
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/go-logr/logr"
+
+	"github.com/refit-dev/refit/agent/executor"
+	"github.com/refit-dev/refit/agent/executor/steps"
+	"github.com/refit-dev/refit/agent/host/apt"
+	"github.com/refit-dev/refit/agent/host/boot"
+	"github.com/refit-dev/refit/agent/host/controlplane"
+	"github.com/refit-dev/refit/agent/host/facts"
+	"github.com/refit-dev/refit/agent/host/files"
+	"github.com/refit-dev/refit/agent/host/hooks"
+	"github.com/refit-dev/refit/agent/host/kubeadm"
+	"github.com/refit-dev/refit/agent/host/kubelet"
+	"github.com/refit-dev/refit/agent/host/runtime"
+	"github.com/refit-dev/refit/agent/host/systemd"
+)
+
+const stateDir = "/var/lib/refit"
+
+func (o *options) stateDir() string { return filepath.Join(o.root, stateDir) }
+
+// runtime is that of this host. A host without one has no step that needs it; a step
+// that does gets the error then.
+func (o *options) runtime(ctx context.Context) *runtime.Runtime {
+	endpoint, err := runtime.Detect(o.root)
+	if err != nil {
+		logr.FromContextOrDiscard(ctx).Error(err, "No container runtime was found")
+	}
+	return runtime.New(endpoint)
+}
+
+// host wires the real host together.
+func (o *options) host(ctx context.Context, operation string) steps.Host {
+	manager := systemd.New()
+	packages := apt.New(o.root)
+	admin := kubeadm.New(o.root)
+	admin.LogName = operation
+	return steps.Host{
+		Packages: packages, Sources: packages, Backups: packages,
+		Units: manager, Boot: boot.Boot{Root: o.root, Rebooter: manager},
+		Runtime: o.runtime(ctx), Kubeadm: admin, Kubelet: kubelet.New(o.root, manager),
+		ControlPlane: controlplane.New(o.root), Facts: facts.New(o.root, manager),
+		Files: files.Rooted{Root: o.root}, Hooks: hooks.New(o.root),
+		StageDir: packages.StageDir(), BackupDir: packages.BackupDir(), HoldPath: facts.HoldPath,
+	}
+}
+
+// executor runs operations on the real host.
+func (o *options) executor(ctx context.Context, operation string) *executor.Executor {
+	log := logr.FromContextOrDiscard(ctx)
+	return executor.New(executor.Config{
+		StateDir: o.stateDir(), Host: o.host(ctx, operation),
+		ReleaseUnits: func() {
+			if err := systemd.NotifyReady(); err != nil {
+				log.Error(err, "Units that wait for this one may wait longer")
+			}
+		},
+	})
+}
+
+// alone takes the lock for work that shares state with an operation.
+func (o *options) alone(ctx context.Context, do func() error) error {
+	release, err := executor.AcquireLock(ctx, o.stateDir(), lockWait)
+	if err != nil {
+		return fmt.Errorf("waiting for the lock: %w", err)
+	}
+	defer release()
+	return do()
+}

@@ -1,0 +1,35 @@
+// Command refit-executor probes this host and carries accepted plans out on it. It runs
+// as root, started by systemd, only while there is work.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// Exit codes. How an operation went is in its journal; the code is for people and tests.
+const (
+	exitFault   = 1 // no outcome: it may pass, or the journal is open
+	exitRefused = 3 // refused, or an operation that failed
+)
+
+// refused is an outcome that is not success.
+var errRefused = errors.New("refused or failed")
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := rootCommand().ExecuteContext(ctx)
+	stop()
+	if err == nil {
+		return
+	}
+	fmt.Fprintln(os.Stderr, "refit-executor:", err)
+	if errors.Is(err, errRefused) {
+		os.Exit(exitRefused)
+	}
+	os.Exit(exitFault)
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/refit-dev/refit/agent/executor"
+	"github.com/refit-dev/refit/agent/host/apt"
+	"github.com/refit-dev/refit/agent/host/facts"
+	"github.com/refit-dev/refit/agent/host/systemd"
+	"github.com/refit-dev/refit/pkg/upgrade"
+)
+
+const lockWait = 30 * time.Second
+
+func factsCommand(o *options) *cobra.Command {
+	var packages []string
+	var output, format string
+	cmd := &cobra.Command{
+		Use:   "facts",
+		Short: "Say what runs on this host",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			found, err := facts.New(o.root, systemd.New()).Facts(cmd.Context(), packages)
+			if err != nil {
+				return err
+			}
+			return write(cmd, output, format, found)
+		},
+	}
+	cmd.Flags().StringArrayVar(&packages, "package", nil, "look at this package too (may be repeated)")
+	addOutput(cmd, &output)
+	cmd.Flags().StringVarP(&format, "format", "o", "json", "json or yaml")
+	return cmd
+}
+
+func candidatesCommand(o *options) *cobra.Command {
+	var request, output string
+	cmd := &cobra.Command{
+		Use:   "candidates --request FILE",
+		Short: "Say what repositories offer, from their signed indexes",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var wanted upgrade.CandidateRequest
+			if err := read(request, &wanted); err != nil {
+				return err
+			}
+			return o.alone(cmd.Context(), func() error {
+				found, err := apt.New(o.root).Candidates(cmd.Context(), wanted)
+				if err != nil {
+					return outcome(err)
+				}
+				return write(cmd, output, "json", found)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&request, "request", "", "file with the request")
+	addOutput(cmd, &output)
+	require(cmd, "request")
+	return cmd
+}
+
+func stageCommand(o *options) *cobra.Command {
+	var file, output string
+	cmd := &cobra.Command{
+		Use:   "stage --plan FILE",
+		Short: "Bring what a plan needs onto the host; disturb nothing",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var plan upgrade.Plan
+			if err := read(file, &plan); err != nil {
+				return err
+			}
+			return o.alone(cmd.Context(), func() error {
+				result, err := executor.Stage(cmd.Context(), plan, apt.New(o.root), o.runtime(cmd.Context()))
+				if err := errors.Join(err, write(cmd, output, "json", result)); err != nil {
+					return err
+				}
+				if result.Refused() {
+					return fmt.Errorf("staging the plan: %w: the findings say why", errRefused)
+				}
+				return nil
+			})
+		},
+	}
+	cmd.Flags().StringVar(&file, "plan", "", "file with the plan")
+	addOutput(cmd, &output)
+	require(cmd, "plan")
+	return cmd
+}
+
+// outcome marks a refusal that only another spec or another host can lift.
+func outcome(err error) error {
+	var blocked *upgrade.Blocked
+	if errors.As(err, &blocked) && blocked.Terminal {
+		return fmt.Errorf("%w: %w", errRefused, err)
+	}
+	return err
+}
