@@ -33,6 +33,7 @@ grant: {id: g, assignmentID: a, planHash: h, epoch: 2, void: true}
 role: Serving
 phase: Applying
 rolloutFailure: {class: ApplyFailed, reason: R, message: M}
+observedRetry: again
 history: [{id: g0, type: Upgrade, state: Successful, phases: [{name: Drain, duration: 10s}]}]
 conditions: [{type: UpToDate, status: "False", reason: Outdated, message: m, lastTransitionTime: "2026-01-01T00:00:00Z"}]
 `

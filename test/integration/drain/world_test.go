@@ -3,7 +3,6 @@ package drain
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -172,6 +171,6 @@ func awaitEvent(t *testing.T, events <-chan drain.Event, kind drain.EventKind, n
 func requireBlocked(t *testing.T, err error) *drain.Blocked {
 	t.Helper()
 	var b *drain.Blocked
-	require.True(t, errors.As(err, &b), "%v", err)
+	require.ErrorAs(t, err, &b)
 	return b
 }
