@@ -72,9 +72,18 @@ func TestACrashAmidARollbackLeadsToTheOldHost(t *testing.T) {
 	clean := worker(t)
 	want := comparable(clean.host.Snapshot())
 	last := len(clean.op.Plan.Steps) - 1
-	clean.host.FailIf = clean.failWhileForward(last, "probe sandbox")
+	failed := 0 // the point at which the direction turns; the ones before are another test's
+	fail := clean.failWhileForward(last, "probe sandbox")
+	clean.host.FailIf = func(label string) error {
+		err := fail(label)
+		if err != nil {
+			failed = clean.host.Points()
+		}
+		return err
+	}
 	require.True(t, clean.finish().RolledBack)
-	for at := 1; at <= clean.host.Points(); at++ {
+	require.Positive(t, failed)
+	for at := failed; at <= clean.host.Points(); at++ {
 		b := worker(t)
 		b.host.FailIf = b.failWhileForward(last, "probe sandbox")
 		rec, where := b.crashAt(at, false)

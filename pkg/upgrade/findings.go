@@ -176,8 +176,12 @@ func space(p *planner) []Finding {
 	}
 	var out []Finding
 	for _, m := range p.in.Facts.Mounts {
-		if bytes, asked := need[m.Path]; asked && m.FreeBytes < bytes+roomSpare && !(boot && m.Path == "/boot" && m.FreeBytes >= bytes) {
-			out = append(out, failure(FindingNoSpace, "%s has %d MiB free and the plan needs %d MiB there: make room, then retry", m.Path, m.FreeBytes>>20, (bytes+roomSpare)>>20))
+		bytes, asked := need[m.Path]
+		if m.Path != "/boot" {
+			bytes += roomSpare
+		}
+		if asked && m.FreeBytes < bytes {
+			out = append(out, failure(FindingNoSpace, "%s has %d MiB free and the plan needs %d MiB there: make room, then retry", m.Path, m.FreeBytes>>20, bytes>>20))
 		}
 	}
 	return out

@@ -1,7 +1,7 @@
 package upgrade
 
 import (
-	"net/url"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -255,9 +255,20 @@ func (p *planner) fileEnding() string {
 
 // candidateURI escapes the path for use in a URL only: + is legal in a file name and means a space to some servers.
 func candidateURI(c Candidate) string {
-	segments := strings.Split(strings.TrimPrefix(c.Path, "./"), "/")
-	for i := range segments {
-		segments[i] = strings.ReplaceAll(url.PathEscape(segments[i]), "+", "%2B")
+	return strings.TrimSuffix(c.Source, "/") + "/" + escapePath(strings.TrimPrefix(c.Path, "./"))
+}
+
+// plainInPath are the characters, besides letters and digits, that stand for themselves in the path of a URL.
+const plainInPath = "/-._~:@!$&'()*,;="
+
+func escapePath(path string) string {
+	var b strings.Builder
+	for i := range len(path) {
+		if c := path[i]; isLetter(c) || isDigit(c) || strings.IndexByte(plainInPath, c) >= 0 {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
 	}
-	return strings.TrimSuffix(c.Source, "/") + "/" + strings.Join(segments, "/")
+	return b.String()
 }

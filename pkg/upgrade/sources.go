@@ -237,13 +237,16 @@ func minorsOf(uri string) []int {
 // request lists the sources to look into, once each, in the host's order and then
 // those that spec adds. One whose index on the host offers none of the packages is left
 // out, unless some package is in no index that is known: then it could be anywhere.
+// Helpers do not count: they come from where the package is that needs them, and a
+// distribution's whole index is not worth fetching for one that is there already.
 func (s *sourceSet) request(packages []string) []CandidateSource {
-	everywhere := slices.ContainsFunc(packages, func(name string) bool {
-		return !slices.Contains(Helpers, name) && !slices.ContainsFunc(s.now, func(h hostSource) bool { return slices.Contains(h.facts.Provides, name) })
+	asked := slices.DeleteFunc(slices.Clone(packages), func(name string) bool { return slices.Contains(Helpers, name) })
+	everywhere := slices.ContainsFunc(asked, func(name string) bool {
+		return !slices.ContainsFunc(s.now, func(h hostSource) bool { return slices.Contains(h.facts.Provides, name) })
 	})
 	var out []CandidateSource
 	for _, h := range s.now {
-		if c := h.candidate(); (everywhere || h.spec != nil || offers(h.facts, packages)) && !slices.ContainsFunc(out, c.sameRepository) {
+		if c := h.candidate(); (everywhere || h.spec != nil || offers(h.facts, asked)) && !slices.ContainsFunc(out, c.sameRepository) {
 			out = append(out, c)
 		}
 	}

@@ -111,6 +111,15 @@ func TestNoRepositoryIsGuessed(t *testing.T) {
 	assert.Equal(t, "https://a.example/v1.30/deb/", changes[0].To)
 }
 
+func TestASourceOfTheTargetsMinorThatIsThereIsEnough(t *testing.T) {
+	f := withSource("https://a.example/v1.29/deb/", "kubelet")
+	f.Packages.Sources = append(f.Packages.Sources, SourceFacts{File: "/etc/apt/sources.list.d/next.list", URI: "https://a.example/v1.30/deb/", Provides: []string{"kubelet"}})
+	request, changes, err := Sources(f, kubeletTarget("v1.30.4"), worker())
+	require.NoError(t, err)
+	assert.Empty(t, changes)
+	assert.Contains(t, uris(request), "https://a.example/v1.30/deb/")
+}
+
 func TestAPatchNeedsNoRepositoryToBeKnown(t *testing.T) {
 	request, changes, err := Sources(withSource("https://pkgs.k8s.io/core:/stable:/v1.29/deb/"), kubeletTarget("v1.29.9"), worker())
 	require.NoError(t, err)
@@ -131,6 +140,15 @@ func TestOnlyRepositoriesThatOfferSomethingAreLookedInto(t *testing.T) {
 	assert.Equal(t, []string{debianURI, fmt.Sprintf(k8sURI, "v1.37")}, uris(request))
 	assert.Contains(t, request.Packages, "containerd")
 	assert.NotContains(t, request.Packages, "containerd.io", "that is not the one installed here")
+}
+
+func TestADistributionIsNotFetchedForAHelper(t *testing.T) {
+	f := workerFacts("v1.36.3", "1.7.28")
+	f.Packages.Sources[0].Provides = []string{"runc"}
+	f.Packages.Sources = append(f.Packages.Sources, SourceFacts{File: "/etc/apt/sources.list.d/containerd.list", URI: "https://c.example/", Suites: []string{"/"}, Provides: []string{"containerd"}})
+	request, _, err := Sources(f, v1alpha1.Target{Versions: v1alpha1.Versions{ContainerRuntime: containerdAt("2.4.2")}}, worker())
+	require.NoError(t, err)
+	assert.Equal(t, []string{"https://c.example/"}, uris(request))
 }
 
 func TestNothingWantedNeedsNoRepository(t *testing.T) {

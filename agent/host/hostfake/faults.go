@@ -26,18 +26,23 @@ type Faults struct {
 
 // Before is the point before an effect; an error says that the effect must not happen.
 func (f *Faults) Before(label string) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.calls++
-	f.Log = append(f.Log, label)
-	f.point("before " + label)
-	if f.calls == f.FailAt {
-		return fmt.Errorf("injected failure of call %d: %s", f.calls, label)
+	call := f.begin(label)
+	if call == f.FailAt {
+		return fmt.Errorf("injected failure of call %d: %s", call, label)
 	}
 	if f.FailIf != nil {
 		return f.FailIf(label)
 	}
 	return nil
+}
+
+func (f *Faults) begin(label string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls++
+	f.Log = append(f.Log, label)
+	f.point("before " + label)
+	return f.calls
 }
 
 // After is the point after an effect, or amid one.
@@ -54,10 +59,18 @@ func (f *Faults) point(label string) {
 }
 
 // Points counted so far.
-func (f *Faults) Points() int { f.mu.Lock(); defer f.mu.Unlock(); return f.points }
+func (f *Faults) Points() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.points
+}
 
 // Calls counted so far.
-func (f *Faults) Calls() int { f.mu.Lock(); defer f.mu.Unlock(); return f.calls }
+func (f *Faults) Calls() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.calls
+}
 
 // Crashes runs a function and says at which point it crashed, if it did.
 func Crashes(run func()) (point string, crashed bool) {

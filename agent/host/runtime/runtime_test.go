@@ -321,6 +321,12 @@ func TestTheEndpointIsTheKubelets(t *testing.T) {
 			assert.Equal(t, tc.want, got)
 		})
 	}
-	_, _, err := New("tcp://127.0.0.1:1").Version(t.Context())
+	root := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(root, "var/lib/kubelet"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "var/lib/kubelet/config.yaml"), []byte("containerRuntimeEndpoint: /run/s\ncgroupDriver: systemd\n"), 0o644))
+	r, err := OfHost(root)
+	require.NoError(t, err)
+	assert.Equal(t, "unix:///run/s systemd", r.Endpoint+" "+r.CgroupDriver)
+	_, _, err = New("tcp://127.0.0.1:1").Version(t.Context())
 	require.ErrorContains(t, err, "socket")
 }

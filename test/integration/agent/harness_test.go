@@ -65,6 +65,7 @@ func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	if shared == nil {
 		shared = apiserver.StartShared(t)
+		require.NoError(t, shared.ApplyFiles(t.Context(), "../../../deploy/policy/agent.yaml"))
 	}
 	return onServer(t, shared)
 }
