@@ -16,6 +16,7 @@ var fetchFailures = []struct {
 	terminal bool
 	advice   string
 }{
+	{regexp.MustCompile(`list of sources could not be read|Malformed (entry|line|stanza)`), "SourceInvalid", true, "apt does not understand the source"},
 	{
 		regexp.MustCompile(`EXPKEYSIG|NO_PUBKEY|BADSIG|KEYEXPIRED|REVKEYSIG|signatures? (couldn't be verified|were invalid)|At least one invalid signature|not live until|Sub-process .*gpgv? returned an error`),
 		"RepoSignature", true, "renew the repository's key on the host; signature checks are never turned off",

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/refit-dev/refit/agent/host/files"
 	"github.com/refit-dev/refit/pkg/upgrade"
@@ -22,6 +23,9 @@ func (a *Apt) Stage(ctx context.Context, changes []upgrade.PackageChange) ([]upg
 	}
 	if err := a.stageDirs(); err != nil {
 		return nil, err
+	}
+	if err := a.prune(changes, time.Now()); err != nil {
+		return nil, fmt.Errorf("removing package files of earlier plans: %w", err)
 	}
 	if err := room(a.StageDir(), missingBytes(a.StageDir(), changes)); err != nil {
 		return nil, err

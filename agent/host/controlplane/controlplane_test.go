@@ -72,6 +72,17 @@ func TestAnotherServersCertificateIsNotTrusted(t *testing.T) {
 	require.ErrorContains(t, err, caPath)
 }
 
+func TestTheProxiesOfTheManifestAreFound(t *testing.T) {
+	c := New(t.TempDir())
+	env, err := c.ProxyEnvironment()
+	require.NoError(t, err)
+	assert.Empty(t, env)
+	write(t, c, manifestDir+"/kube-apiserver.yaml", "spec:\n  containers:\n  - name: kube-apiserver\n    env:\n    - {name: HTTPS_PROXY, value: \"http://proxy.corp:3128\"}\n    - {name: no_proxy, value: 10.0.0.0/8}\n    - {name: OTHER, value: x}\n")
+	env, err = c.ProxyEnvironment()
+	require.NoError(t, err)
+	assert.Equal(t, []string{"HTTPS_PROXY=http://proxy.corp:3128", "no_proxy=10.0.0.0/8"}, env)
+}
+
 func TestAHostWithoutAnAPIServerSaysSo(t *testing.T) {
 	c := New(t.TempDir())
 	_, err := c.Version(t.Context())

@@ -68,3 +68,25 @@ func (c *ControlPlane) Manifests() (map[string]string, error) {
 	}
 	return versions, problems
 }
+
+// ProxyEnvironment is what the API server's manifest has of proxies, as NAME=value.
+// kubeadm writes the proxies of its own environment into new manifests, so a run
+// without them would take them away.
+func (c *ControlPlane) ProxyEnvironment() ([]string, error) {
+	m, err := c.manifest(apiserverPod)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var env []string
+	for _, container := range m.pod.Spec.Containers {
+		for _, v := range container.Env {
+			if strings.HasSuffix(strings.ToLower(v.Name), "_proxy") {
+				env = append(env, v.Name+"="+v.Value)
+			}
+		}
+	}
+	return env, nil
+}

@@ -159,6 +159,12 @@ func TestTheRuntimesVersionIsFoundInWhatItsProgramPrints(t *testing.T) {
 	require.Error(t, err)
 }
 
+func TestTheSandboxImageIsFoundInBothFormsOfConfiguration(t *testing.T) {
+	assert.Equal(t, "pause:3.10", sandboxImageIn("version = 3\n[plugins]\n  [plugins.'io.containerd.cri.v1.images']\n    snapshotter = 'overlayfs'\n    [plugins.'io.containerd.cri.v1.images'.pinned_images]\n      sandbox = 'pause:3.10'\n"))
+	assert.Equal(t, "pause:3.9", sandboxImageIn("version = 2\n  [plugins.\"io.containerd.grpc.v1.cri\"]\n    sandbox_image = \"pause:3.9\"\n"))
+	assert.Empty(t, sandboxImageIn("[other]\n  sandbox = 'x'\n"))
+}
+
 func TestFlagsKeepSecretsOnTheHost(t *testing.T) {
 	assert.Equal(t,
 		[]string{"--v=2", "--bootstrap-token=REDACTED", "--token", "REDACTED", "--kubeconfig=/etc/k", "--tls-private-key-file=/x", "--password-file=/y"},

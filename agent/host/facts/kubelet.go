@@ -37,7 +37,10 @@ func (g *gathering) kubelet(ctx context.Context) error {
 	if status.MainPID != 0 {
 		program = g.runningKubelet(ctx, k, program)
 	}
-	if program != "" {
+	switch {
+	case k.Running != "" && isProgramOf(program, k.MainPID):
+		k.Installed = k.Running // the very same file: not asked twice
+	case program != "":
 		k.Installed, err = kubelet.ProgramVersion(ctx, g.Runner, program)
 		g.problem("kubelet.installed", err)
 	}

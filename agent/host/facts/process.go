@@ -16,6 +16,16 @@ func programOf(pid uint32) (string, error) {
 	return strings.TrimSuffix(path, " (deleted)"), nil
 }
 
+// isProgramOf says whether a path still leads to the file that a process runs.
+func isProgramOf(path string, pid uint32) bool {
+	onDisk, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	runs, err := os.Stat("/proc/" + strconv.Itoa(int(pid)) + "/exe")
+	return err == nil && os.SameFile(onDisk, runs)
+}
+
 // flagsOf are the flags of a process, without the values of those that hold secrets.
 func flagsOf(pid uint32) ([]string, error) {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(int(pid)) + "/cmdline")

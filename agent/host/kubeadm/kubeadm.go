@@ -16,6 +16,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/refit-dev/refit/agent/host/command"
+	"github.com/refit-dev/refit/agent/host/controlplane"
 	"github.com/refit-dev/refit/agent/host/files"
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/pkg/upgrade"
@@ -152,8 +153,12 @@ func (k *Kubeadm) run(ctx context.Context, args []string) error {
 	defer log.Close() //nolint:errcheck // what it holds is information only
 	what := k.Program + " " + strings.Join(args, " ")
 	_, _ = fmt.Fprintf(log, "\n--- %s %s\n", time.Now().UTC().Format(time.RFC3339), what)
+	proxies, err := controlplane.New(k.Root).ProxyEnvironment()
+	if err != nil {
+		return fmt.Errorf("looking for the proxies that kubeadm is to keep: %w", err)
+	}
 	logr.FromContextOrDiscard(ctx).Info("Running kubeadm", "arguments", args, "log", path)
-	result, err := k.Runner.Run(ctx, command.Command{Argv: append([]string{k.Program}, args...), Timeout: k.Timeout, Log: log})
+	result, err := k.Runner.Run(ctx, command.Command{Argv: append([]string{k.Program}, args...), Env: proxies, Timeout: k.Timeout, Log: log})
 	if err == nil {
 		return nil
 	}
@@ -161,7 +166,7 @@ func (k *Kubeadm) run(ctx context.Context, args []string) error {
 	if !errors.As(err, &exit) {
 		return fmt.Errorf("running kubeadm: %w", err)
 	}
-	return &Failure{Command: what, Checks: failedChecks(result.Output()), Tail: command.Tail(result.Output(), 1500), Log: path, cause: err}
+	return &Failure{Command: what, Checks: failedChecks(result.Output()), Tail: reason(result.Output()), Log: path, cause: err}
 }
 
 func (k *Kubeadm) openLog() (*os.File, string, error) {
@@ -175,6 +180,17 @@ func (k *Kubeadm) openLog() (*os.File, string, error) {
 		return nil, "", fmt.Errorf("opening kubeadm's log: %w", err)
 	}
 	return log, path, nil
+}
+
+var colour = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+// reason is the end of the output, from where kubeadm sums up failed checks if it does.
+func reason(output string) string {
+	output = colour.ReplaceAllString(output, "")
+	if at := strings.LastIndex(output, "[preflight] Some fatal errors occurred"); at >= 0 {
+		output = output[at:]
+	}
+	return command.Tail(output, 1500)
 }
 
 var failedCheck = regexp.MustCompile(`\[ERROR ([A-Za-z0-9._/-]+)\]`)

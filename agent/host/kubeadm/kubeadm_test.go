@@ -89,7 +89,7 @@ func TestKubeadmOfAnotherMinorOrAnOlderPatchDoesNotRun(t *testing.T) {
 func TestAFailedRunNamesItsChecksAndKeepsItsOutput(t *testing.T) {
 	p := &program{
 		version: "v1.37.2",
-		output:  "[preflight] Some fatal errors occurred:\n\t[ERROR CreateJob]: Job did not complete\n\t[WARNING Swap]: swap is on\n[upgrade/apply] FATAL: static Pod hash for component etcd did not change after 5m0s",
+		output:  "\x1b[0;37mCGROUPS_CPU\x1b[0m: enabled\n[preflight] Some fatal errors occurred:\n\t[ERROR CreateJob]: Job did not complete\n\t[WARNING Swap]: swap is on\n[upgrade/apply] FATAL: static Pod hash for component etcd did not change after 5m0s",
 		err:     &command.Error{Argv: []string{"kubeadm"}, ExitCode: 1},
 	}
 	k := newKubeadm(t, p)
@@ -99,6 +99,7 @@ func TestAFailedRunNamesItsChecksAndKeepsItsOutput(t *testing.T) {
 	require.ErrorAs(t, err, &failure)
 	assert.Equal(t, []string{"CreateJob"}, failure.Checks)
 	assert.Contains(t, err.Error(), "component etcd did not change")
+	assert.NotContains(t, err.Error(), "CGROUPS_CPU", "what is fine is not a reason")
 	data, readErr := os.ReadFile(filepath.Join(k.Root, "/var/lib/refit/log/op-17.log"))
 	require.NoError(t, readErr)
 	assert.Contains(t, string(data), "[WARNING Swap]")

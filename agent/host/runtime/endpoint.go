@@ -17,13 +17,29 @@ var knownSockets = []string{"/run/containerd/containerd.sock", "/var/run/crio/cr
 
 var endpointFlag = regexp.MustCompile(`--container-runtime-endpoint[= ]"?([^\s"']+)`)
 
+// OfHost is the runtime that the kubelet of the host under root uses, with the
+// kubelet's cgroup driver, so that a probe starts a sandbox the way the kubelet would.
+func OfHost(root string) (*Runtime, error) {
+	endpoint, err := Detect(root)
+	if err != nil {
+		return New(""), err
+	}
+	config, err := kubeletConfig(root)
+	if err != nil {
+		return New(endpoint), err
+	}
+	r := New(endpoint)
+	r.CgroupDriver = config.CgroupDriver
+	return r, nil
+}
+
 // Detect finds the endpoint that the kubelet of the host under root uses: its
 // configuration first, then its flags, then the one socket that is there. Two
 // sockets and nobody who says which is an error: a guess could stop the wrong pods.
 func Detect(root string) (string, error) {
-	endpoint, err := configured(filepath.Join(root, "var/lib/kubelet/config.yaml"))
-	if err != nil || endpoint != "" {
-		return endpoint, err
+	config, err := kubeletConfig(root)
+	if err != nil || config.ContainerRuntimeEndpoint != "" {
+		return Normalize(config.ContainerRuntimeEndpoint), err
 	}
 	flags, err := os.ReadFile(filepath.Join(root, "var/lib/kubelet/kubeadm-flags.env"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -35,21 +51,26 @@ func Detect(root string) (string, error) {
 	return onlySocket(root)
 }
 
-func configured(path string) (string, error) {
+// kubelet is the part of the kubelet's configuration that concerns the runtime.
+type kubelet struct {
+	ContainerRuntimeEndpoint string `json:"containerRuntimeEndpoint"`
+	CgroupDriver             string `json:"cgroupDriver"`
+}
+
+func kubeletConfig(root string) (kubelet, error) {
+	var config kubelet
+	path := filepath.Join(root, "var/lib/kubelet/config.yaml")
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+		return config, nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("reading the kubelet's configuration: %w", err)
-	}
-	var config struct {
-		ContainerRuntimeEndpoint string `json:"containerRuntimeEndpoint"`
+		return config, fmt.Errorf("reading the kubelet's configuration: %w", err)
 	}
 	if err := yaml.Unmarshal(data, &config); err != nil {
-		return "", fmt.Errorf("reading the kubelet's configuration %s: %w", path, err)
+		return config, fmt.Errorf("reading the kubelet's configuration %s: %w", path, err)
 	}
-	return Normalize(config.ContainerRuntimeEndpoint), nil
+	return config, nil
 }
 
 func onlySocket(root string) (string, error) {

@@ -61,7 +61,9 @@ func infoFrom(answer *runtimev1.StatusResponse) Info {
 	for _, condition := range answer.GetStatus().GetConditions() {
 		if condition.Type == runtimev1.RuntimeReady {
 			info.Ready = condition.Status
-			info.Message = fmt.Sprintf("%s: %s", condition.Reason, condition.Message)
+			if !info.Ready {
+				info.Message = fmt.Sprintf("%s: %s", condition.Reason, condition.Message)
+			}
 		}
 	}
 	var config criConfig

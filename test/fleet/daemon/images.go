@@ -18,9 +18,13 @@ import (
 // RegistryHost is how hosts name the registry.
 const RegistryHost = "registry.fleet.test"
 
-// pushImages uploads what the registry lacks. Layers are kept on disk across daemons, manifests are not.
-func pushImages(ctx context.Context, address string, images []state.Image) error {
+// pushImages uploads what the registry lacks. Layers are kept on disk across daemons, manifests are not. A tag moves when
+// the image behind it was made anew, which its file tells: cached artefacts never change.
+func (d *Daemon) pushImages(ctx context.Context, address string, images []state.Image) error {
 	for _, im := range images {
+		if d.pushed[im.Ref] == im.Tar {
+			continue
+		}
 		repository, ok := strings.CutPrefix(im.Ref, RegistryHost+"/")
 		if !ok {
 			return fmt.Errorf("pushing image %s: its name does not begin with %s/", im.Ref, RegistryHost)
@@ -28,6 +32,7 @@ func pushImages(ctx context.Context, address string, images []state.Image) error
 		if err := pushImage(ctx, path.Join(address, repository), im.Tar); err != nil {
 			return fmt.Errorf("pushing image %s: %w", im.Ref, err)
 		}
+		d.pushed[im.Ref] = im.Tar
 	}
 	return nil
 }
@@ -37,15 +42,11 @@ func pushImage(ctx context.Context, target, tar string) error {
 	if err != nil {
 		return err
 	}
-	opts := []remote.Option{remote.WithContext(ctx), remote.WithTransport(direct())}
-	if _, err := remote.Head(ref, opts...); err == nil {
-		return nil
-	}
 	img, err := tarball.ImageFromPath(tar, nil)
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", tar, err)
 	}
-	return remote.Write(ref, img, opts...)
+	return remote.Write(ref, img, remote.WithContext(ctx), remote.WithTransport(direct()))
 }
 
 // direct never goes through a proxy of the environment: the registry is on this machine.

@@ -29,8 +29,9 @@ type Daemon struct {
 	forwarder *Forwarder
 	mirror    *mirror
 
-	// reloading: one reload at a time, so that a late one never undoes a newer one.
+	// reloading guards pushed: one reload at a time, so that a late one never undoes a newer one.
 	reloading sync.Mutex
+	pushed    map[string]string // image: the file it came from
 }
 
 // Serve runs the daemon of the named fleet until the context ends. A second one for the same fleet fails.
@@ -55,7 +56,7 @@ func Serve(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	d := &Daemon{name: name, forwarder: NewForwarder(), mirror: &mirror{}}
+	d := &Daemon{name: name, forwarder: NewForwarder(), mirror: &mirror{}, pushed: map[string]string{}}
 	web := http.NewServeMux()
 	web.Handle("/v2/", requests.service("registry", registry.New(registry.WithBlobHandler(blobs), registry.Logger(log.New(io.Discard, "", 0)))))
 	web.Handle("/", requests.service("apt", d.mirror))
@@ -114,7 +115,7 @@ func (d *Daemon) reload(ctx, life context.Context) error {
 		}
 	}
 	d.forwarder.SetBackends(life, servers)
-	return pushImages(ctx, f.Site().Gateway().String(), f.Images)
+	return d.pushImages(ctx, f.Site().Gateway().String(), f.Images)
 }
 
 // mirror serves the apt repositories; which directory that is can change while it serves.

@@ -1,0 +1,37 @@
+package apt
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestWhatAptSaysOfAFailedFetchDecidesWhetherItMayPass(t *testing.T) {
+	for name, tc := range map[string]struct {
+		output   string
+		reason   string
+		terminal bool
+	}{
+		"an expired key": {
+			"Err:1 https://pkgs.k8s.io InRelease\n  The following signatures were invalid: EXPKEYSIG 234654DA9A296436\nW: GPG error: https://pkgs.k8s.io InRelease: The following signatures were invalid: EXPKEYSIG 234654DA9A296436 isv\nE: The repository 'https://pkgs.k8s.io InRelease' is not signed.",
+			"RepoSignature", true,
+		},
+		"an unknown key":               {"W: GPG error: https://x InRelease: The following signatures couldn't be verified because the public key is not available: NO_PUBKEY 12", "RepoSignature", true},
+		"a minor that is not there":    {"E: Failed to fetch https://pkgs.k8s.io/core:/stable:/v1.23/deb/InRelease  403  Forbidden [IP: 1.2.3.4 443]\nE: The repository 'x InRelease' is not signed.", "RepoUnavailable", true},
+		"a server in trouble":          {"E: Failed to fetch https://x/InRelease  502  Bad Gateway\nE: The repository 'x InRelease' is not signed.", "RepoUnreachable", false},
+		"too many requests":            {"E: Failed to fetch https://x/InRelease  429  Too Many Requests", "RepoUnreachable", false},
+		"no name":                      {"W: Failed to fetch https://x/InRelease  Temporary failure resolving 'x'", "RepoUnreachable", false},
+		"a mirror in the middle":       {"E: Failed to fetch https://x/Packages.gz  Hash Sum mismatch", "DigestMismatch", false},
+		"never signed":                 {"E: The repository 'https://x ./ Release' is not signed.", "RepoSignature", true},
+		"a full disk":                  {"E: Write error - write (28: No space left on device)", "NoSpace", false},
+		"a source apt does not accept": {"E: Invalid value set for option Signed-By\nE: The list of sources could not be read.", "SourceInvalid", true},
+		"something new":                {"E: something that nobody has seen", "RepoUnreachable", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			blocked := assertReason(t, fetchFailure("fetching", tc.output, errors.New("exit code 100")), tc.reason)
+			assert.Equal(t, tc.terminal, blocked.Terminal)
+			assert.Contains(t, blocked.Message, "fetching")
+		})
+	}
+}
