@@ -3,6 +3,10 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 include hack/versions.mk
 
+# One set of flags for programs and tests, so that the build cache serves both.
+export GOFLAGS := -trimpath
+export CGO_ENABLED := 0
+
 BIN      := bin
 CACHE    ?= $(or $(REFIT_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/refit)
 TOOLS    := $(CACHE)/tools
@@ -30,7 +34,7 @@ presubmit: verify lint vulncheck test ## Exactly what CI runs
 ##@ Building
 .PHONY: build
 build: ## Build the programs into bin/
-	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ $(addprefix ./cmd/,$(PROGRAMS))
+	go build -ldflags '$(LDFLAGS)' -o $(BIN)/ $(addprefix ./cmd/,$(PROGRAMS))
 
 .PHONY: fleet
 fleet: ## Build the test fleet's program and the demo
@@ -44,7 +48,7 @@ clean: ## Remove what was built in the checkout (caches outside it stay)
 ##@ Tests
 .PHONY: test-unit
 test-unit: ## Unit tests with the race detector
-	go test -race $$(go list ./... | grep -v /test/integration | grep -v /test/scenario)
+	CGO_ENABLED=1 go test -race $$(go list ./... | grep -v /test/integration | grep -v /test/scenario)
 
 .PHONY: test-api
 test-api: fleet ## Tests against a real API server and etcd

@@ -133,22 +133,31 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer stop()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case e := <-a.events:
-			a.observe(ctx, e)
-		case apply := <-a.results:
-			apply()
-		case path := <-a.Files:
-			a.noteFile(path)
-		case <-timer.C:
-		}
+	for a.next(ctx, timer.C) {
 		a.wake = time.Time{}
 		a.advance(jobs)
 		timer.Reset(a.untilWake())
 	}
+	return nil
+}
+
+// next takes in one event; it says false once the agent is to stop: nothing is begun from then on.
+func (a *Agent) next(ctx context.Context, timer <-chan time.Time) bool {
+	apply := func() {}
+	select {
+	case <-ctx.Done():
+	case e := <-a.events:
+		apply = func() { a.observe(ctx, e) }
+	case apply = <-a.results:
+	case path := <-a.Files:
+		apply = func() { a.noteFile(path) }
+	case <-timer:
+	}
+	if ctx.Err() != nil {
+		return false
+	}
+	apply()
+	return true
 }
 
 // claim binds the state directory to this machine before anything in it is believed.

@@ -11,8 +11,12 @@ import (
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
-// decide applies the rules of package accept to the grant.
+// decide applies the rules of package accept to the grant. Not while a write is on its
+// way: it may be the acceptance itself, and the watch may tell of it before its answer does.
 func (a *Agent) decide(ctx context.Context) {
+	if a.reporting.running {
+		return
+	}
 	a.reporting.grantFailure = nil
 	a.work.lost = ""
 	if a.machine == nil {

@@ -61,7 +61,7 @@ func (a *Agent) mayWrite() bool {
 
 func (a *Agent) reportState() report.State {
 	s := report.State{
-		Base: a.machine.Status, Generation: a.machine.Generation, SpecPackages: a.wantedPackages(),
+		Base: a.machine.Status, Generation: a.machine.Generation, Spec: a.machine.Spec,
 		Facts: a.probing.facts, Planning: a.planningReport(), Operation: a.operationReport(),
 		Failure: a.failure(), Epoch: a.epoch, Held: a.hold(), NewHost: a.newHost(), Now: a.now(),
 	}

@@ -70,7 +70,7 @@ type Situation struct {
 // Decide applies the rules, in order; the first that speaks decides.
 func Decide(s Situation) Decision {
 	for _, rule := range []func(Situation) *Decision{
-		acceptedEarlier, nothingGranted, onRecord, staleEpoch, invalid, mismatch, running, held,
+		acceptedEarlier, nothingGranted, invalid, onRecord, staleEpoch, mismatch, running, held,
 	} {
 		if d := rule(s); d != nil {
 			return *d

@@ -57,7 +57,7 @@ type StageResult struct {
 	Duration time.Duration `json:"-"`
 }
 
-// Error is a program run that ended without a result.
+// Error is a program run that ended without a result, and did not say why.
 type Error struct {
 	Unit string
 	Exit systemd.Exit
@@ -132,7 +132,7 @@ func (x *Executor) probe(ctx context.Context, p probe) (systemd.Exit, error) {
 	}
 	defer func() { _ = x.Units.Release(ctx, unit) }() // a unit that stays is replaced by the next probe
 	if !exit.Success() && (p.refusal == 0 || exit.Code != p.refusal) {
-		return exit, &Error{Unit: systemd.ServiceName(unit), Exit: exit}
+		return exit, failureOf(output, &Error{Unit: systemd.ServiceName(unit), Exit: exit})
 	}
 	return exit, readResult(output, p.into)
 }
@@ -174,6 +174,18 @@ func (x *Executor) writeRequest(name string, v any) (string, error) {
 	}
 	path := x.file(name + "-request.json")
 	return path, files.WriteAtomic(path, text, 0o600)
+}
+
+// failureOf is the reason that the executor left in place of a result.
+func failureOf(output string, ended error) error {
+	var left upgrade.FailureFile
+	if err := readResult(output, &left); err != nil || left.Failure == nil {
+		return ended
+	}
+	if left.Failure.Reason == "" {
+		return fmt.Errorf("%s (%w)", left.Failure.Message, ended)
+	}
+	return fmt.Errorf("%w (%w)", left.Failure, ended)
 }
 
 func readResult(path string, into any) error {

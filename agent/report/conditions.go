@@ -17,9 +17,9 @@ import (
 const certificateWarning = 30 * 24 * time.Hour
 
 // conditions are the agent's own, in the order of AgentConditions, on top of those reported before.
-func conditions(s State, before []metav1.Condition) []metav1.Condition {
+func conditions(s State, now v1alpha1.MachineStatus) []metav1.Condition {
 	var out []metav1.Condition
-	for _, c := range before {
+	for _, c := range s.Base.Conditions {
 		if slices.Contains(v1alpha1.AgentConditions, c.Type) {
 			out = append(out, c)
 		}
@@ -37,6 +37,7 @@ func conditions(s State, before []metav1.Condition) []metav1.Condition {
 		set(restartPending(s.Facts))
 		set(conflicting(s.Facts))
 		set(certificates(s.Facts, s.Now))
+		set(drifted(s, now))
 	}
 	slices.SortFunc(out, func(a, b metav1.Condition) int {
 		return slices.Index(v1alpha1.AgentConditions, a.Type) - slices.Index(v1alpha1.AgentConditions, b.Type)
@@ -58,7 +59,7 @@ func staged(p *Planning) *metav1.Condition {
 		return nil
 	case p.Plan != nil:
 		return condition(v1alpha1.ConditionStaged, true, "Staged",
-			fmt.Sprintf("Everything that plan %.12s needs is on the host", p.Plan.Hash))
+			fmt.Sprintf("Everything that plan %.12s needs is on the host", strings.TrimPrefix(p.Plan.Hash, "sha256:")))
 	case p.Refused != nil:
 		return condition(v1alpha1.ConditionStaged, false, p.Refused.Reason, p.Refused.Message)
 	}

@@ -15,8 +15,8 @@ type State struct {
 	Base v1alpha1.MachineStatus
 	// Generation of the spec that the conditions are about.
 	Generation int64
-	// SpecPackages are the names in spec.os.packages; no others are reported.
-	SpecPackages []string
+	// Spec is the wish: drift is measured against it, and only its packages are reported.
+	Spec v1alpha1.MachineSpec
 	// Facts of the host; nil before the first probe: what was reported stays.
 	Facts *upgrade.Facts
 	// Planning is how far the plan for the assignment is; nil when there is no assignment.
@@ -31,7 +31,7 @@ type State struct {
 	Epoch int64
 	// Held is the veto of the host's owner.
 	Held *upgrade.HoldFacts
-	// NewHost says that Base is of another machine: nothing but its counters is taken over.
+	// NewHost says that Base is of another machine with the same name.
 	NewHost bool
 	// Now is the time of the report.
 	Now time.Time
@@ -51,9 +51,9 @@ type Planning struct {
 func Status(s State) v1alpha1.MachineStatus {
 	base := s.Base
 	if s.NewHost {
-		base = v1alpha1.MachineStatus{
-			ObservedEpoch: base.ObservedEpoch, ObservedGeneration: base.ObservedGeneration, Conditions: base.Conditions,
-		}
+		// The other machine's plan is not on this one. Its acceptance and outcome stay:
+		// without them its grant, still in the API, would pass for one that never ran.
+		base.Host, base.Versions, base.OS, base.Plan = nil, nil, nil, nil
 	}
 	out := v1alpha1.MachineStatus{
 		Host: base.Host, Versions: base.Versions, OS: base.OS,
@@ -61,16 +61,16 @@ func Status(s State) v1alpha1.MachineStatus {
 		ObservedGeneration: base.ObservedGeneration,
 		ObservedEpoch:      max(base.ObservedEpoch, s.Epoch),
 		HostFailure:        s.Failure,
-		Conditions:         conditions(s, base.Conditions),
 	}
 	if s.Facts != nil {
-		out.Host, out.Versions, out.OS = host(s.Facts), versions(s.Facts), operatingSystem(s.Facts, s.SpecPackages)
+		out.Host, out.Versions, out.OS = host(s.Facts), versions(s.Facts), operatingSystem(s.Facts, s.Spec.OS)
 	}
 	if s.Accepted != "" {
 		out.Accepted = &v1alpha1.Acceptance{GrantID: s.Accepted}
 	}
 	reportPlan(&out, s.Planning)
 	reportOperation(&out, s)
+	out.Conditions = conditions(s, out)
 	return out
 }
 
@@ -137,7 +137,7 @@ func known(version string) string {
 	return version
 }
 
-func operatingSystem(f *upgrade.Facts, wanted []string) *v1alpha1.ObservedOS {
+func operatingSystem(f *upgrade.Facts, wanted *v1alpha1.OSSpec) *v1alpha1.ObservedOS {
 	installed := map[string]string{}
 	for _, p := range f.Packages.Installed {
 		installed[p.Name] = p.Version
@@ -146,8 +146,11 @@ func operatingSystem(f *upgrade.Facts, wanted []string) *v1alpha1.ObservedOS {
 		ID: f.OS.ID, VersionID: f.OS.VersionID, PrettyName: f.OS.PrettyName,
 		Kernel: f.OS.Kernel, Architecture: f.OS.Architecture, RebootRequired: f.Reboot.Required,
 	}
-	for _, name := range wanted {
-		os.Packages = append(os.Packages, v1alpha1.ObservedPackage{Name: name, Version: installed[name]})
+	if wanted == nil {
+		return os
+	}
+	for _, p := range wanted.Packages {
+		os.Packages = append(os.Packages, v1alpha1.ObservedPackage{Name: p.Name, Version: installed[p.Name]})
 	}
 	return os
 }

@@ -29,6 +29,15 @@ type Paths struct {
 	BootID    string // /proc/sys/kernel/random/boot_id
 }
 
+// PathsUnder are the usual places below a directory that is the host's root.
+func PathsUnder(root string) Paths {
+	p := Paths{}.withDefaults()
+	for _, path := range []*string{&p.State, &p.Run, &p.Etc, &p.MachineID} {
+		*path = filepath.Join(root, *path)
+	}
+	return p
+}
+
 func (p Paths) withDefaults() Paths {
 	set := func(path *string, value string) {
 		if *path == "" {

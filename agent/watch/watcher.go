@@ -17,6 +17,8 @@ const (
 	watchTimeout = 30 * time.Minute
 	// idleSpread is the time over which idle agents come back after a mass disconnect.
 	idleSpread = 30 * time.Second
+	// busyRetry is how often an agent at work tries: they are as few as the budget lets them be.
+	busyRetry = 5 * time.Second
 	// absentRetry is how often an agent whose Machine (or whose Role) does not exist yet looks again.
 	absentRetry = 20 * time.Second
 )
@@ -135,7 +137,10 @@ func (w *Watcher) delay(ctx context.Context, err error) time.Duration {
 	}
 	w.say(ctx, "Lost the API server, trying again", err)
 	delay := w.backoff.Next(err)
-	if w.backoff.Failures() > 1 || w.Busy != nil && w.Busy() {
+	if _, asked := apierrors.SuggestsClientDelay(err); !asked && w.Busy != nil && w.Busy() {
+		return min(delay, jitter(busyRetry))
+	}
+	if w.backoff.Failures() > 1 {
 		return delay
 	}
 	spread := w.Spread

@@ -383,7 +383,7 @@ type Assignment struct {
 	// KubeadmRole of the machine in this hop; only when the hop has kubeadm work.
 	// +optional
 	KubeadmRole KubeadmRole `json:"kubeadmRole,omitempty"`
-	// Skew is what the coordinator knows of the API servers.
+	// Skew is what the coordinator knows of the API servers. Without it no kubelet is moved.
 	// +optional
 	Skew *Skew `json:"skew,omitempty"`
 	// Epoch of the coordinator that made it.
@@ -398,7 +398,8 @@ type Target struct {
 	OS bool `json:"os,omitempty"`
 }
 
-// Skew is the range of live API-server versions.
+// Skew is the range of live API-server versions that the kubelet meets in this hop: as they are, with the
+// machine's own API server at the version of the hop when the hop moves it.
 type Skew struct {
 	// MinAPIServer is the oldest live API server: no kubelet may be newer.
 	// +optional

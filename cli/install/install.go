@@ -126,16 +126,25 @@ func (i *Installer) await(ctx context.Context, o *unstructured.Unstructured, don
 	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
 		now := &unstructured.Unstructured{}
 		now.SetGroupVersionKind(o.GroupVersionKind())
-		if err := i.Client.Get(ctx, client.ObjectKeyFromObject(o), now); err != nil {
-			state = err.Error()
-			return false, nil
+		err := i.Client.Get(ctx, client.ObjectKeyFromObject(o), now)
+		if err == nil {
+			ok, why := done(now)
+			state = why
+			return ok, nil
 		}
-		ok, why := done(now)
-		state = why
-		return ok, nil
+		state = "could not be read: " + err.Error()
+		return false, ignorePassing(err)
 	})
 	if err != nil {
 		return fmt.Errorf("waiting for %s: it %s: %w", title(o), state, err)
+	}
+	return nil
+}
+
+// ignorePassing ends a wait early only for what waiting cannot cure.
+func ignorePassing(err error) error {
+	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+		return err
 	}
 	return nil
 }

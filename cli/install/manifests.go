@@ -39,7 +39,7 @@ func Load(files fs.FS) ([]*unstructured.Unstructured, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reading the manifests: %w", err)
 	}
 	slices.SortStableFunc(out, func(a, b *unstructured.Unstructured) int { return rank(a) - rank(b) })
 	return out, nil

@@ -31,9 +31,17 @@ type command struct {
 func newRoot(s streams) *cobra.Command {
 	c := &command{streams: s, flags: genericclioptions.NewConfigFlags(true)}
 	root := &cobra.Command{
-		Use:           "kubectl-refit",
-		Short:         "Keep a fixed fleet of machines at declared versions, in place",
-		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl refit"},
+		Use:         "kubectl-refit",
+		Short:       "Keep a fixed fleet of machines at declared versions, in place",
+		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl refit"},
+		// A root without work of its own would answer any word with its help.
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usage{fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath())}
+			}
+			return nil
+		},
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}

@@ -25,7 +25,7 @@ func rootCommand() *cobra.Command {
 }
 
 func runCommand() *cobra.Command {
-	var level string
+	var level, root string
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Follow this host's Machine until told to stop",
@@ -40,9 +40,10 @@ func runCommand() *cobra.Command {
 				return err
 			}
 			klog.SetLogger(log)
-			return setup.Run(logr.NewContext(cmd.Context(), log), config, setup.Paths{})
+			return setup.Run(logr.NewContext(cmd.Context(), log), config, setup.PathsUnder(root))
 		},
 	}
+	cmd.Flags().StringVar(&root, "root", "/", "directory that is the host's root")
 	cmd.Flags().StringVar(&level, "log-level", "info", "debug, info, warn or error")
 	return cmd
 }
@@ -63,7 +64,7 @@ func factsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return print(cmd.OutOrStdout(), output, facts)
+			return encode(cmd.OutOrStdout(), output, facts)
 		},
 	}
 	cmd.Flags().StringArrayVar(&packages, "package", nil, "look at this package too (may be repeated)")
@@ -89,7 +90,7 @@ func planCommand() *cobra.Command {
 			if output == "" {
 				return printPlan(cmd.OutOrStdout(), plan)
 			}
-			return print(cmd.OutOrStdout(), output, plan)
+			return encode(cmd.OutOrStdout(), output, plan)
 		},
 	}
 	cmd.Flags().StringVarP(&file, "filename", "f", "", "file with one Machine")

@@ -12,7 +12,7 @@ import (
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
-func print(w io.Writer, format string, v any) error {
+func encode(w io.Writer, format string, v any) error {
 	var text []byte
 	var err error
 	switch format {

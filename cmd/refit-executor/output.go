@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 
@@ -9,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/refit-dev/refit/agent/host/files"
+	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
 func addOutput(cmd *cobra.Command, output *string) {
@@ -42,6 +44,24 @@ func write(cmd *cobra.Command, output, format string, v any) error {
 		return err
 	}
 	return files.WriteAtomic(output, data, 0o600)
+}
+
+// explain leaves the reason of an error where the result was asked for: the agent
+// carries it to the Machine.
+func explain(output string, err error) error {
+	if err == nil || output == "" {
+		return err
+	}
+	failure := &upgrade.Blocked{Message: err.Error()}
+	var blocked *upgrade.Blocked
+	if errors.As(err, &blocked) {
+		failure = blocked
+	}
+	data, encodeErr := encode("json", upgrade.FailureFile{Failure: failure})
+	if encodeErr != nil {
+		return errors.Join(err, encodeErr)
+	}
+	return errors.Join(err, files.WriteAtomic(output, data, 0o600))
 }
 
 func encode(format string, v any) ([]byte, error) {

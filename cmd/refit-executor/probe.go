@@ -26,7 +26,7 @@ func factsCommand(o *options) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			found, err := facts.New(o.root, systemd.New()).Facts(cmd.Context(), packages)
 			if err != nil {
-				return err
+				return explain(output, err)
 			}
 			return write(cmd, output, format, found)
 		},
@@ -48,13 +48,13 @@ func candidatesCommand(o *options) *cobra.Command {
 			if err := read(request, &wanted); err != nil {
 				return err
 			}
-			return o.alone(cmd.Context(), func() error {
+			return explain(output, o.alone(cmd.Context(), func() error {
 				found, err := apt.New(o.root).Candidates(cmd.Context(), wanted)
 				if err != nil {
 					return outcome(err)
 				}
 				return write(cmd, output, "json", found)
-			})
+			}))
 		},
 	}
 	cmd.Flags().StringVar(&request, "request", "", "file with the request")
@@ -74,16 +74,21 @@ func stageCommand(o *options) *cobra.Command {
 			if err := read(file, &plan); err != nil {
 				return err
 			}
-			return o.alone(cmd.Context(), func() error {
-				result, err := executor.Stage(cmd.Context(), plan, apt.New(o.root), o.runtime(cmd.Context()))
-				if err := errors.Join(err, write(cmd, output, "json", result)); err != nil {
-					return err
-				}
-				if result.Refused() {
-					return fmt.Errorf("staging the plan: %w: the findings say why", errRefused)
-				}
-				return nil
+			var result executor.StageResult
+			err := o.alone(cmd.Context(), func() (err error) {
+				result, err = executor.Stage(cmd.Context(), plan, apt.New(o.root), o.runtime(cmd.Context()))
+				return err
 			})
+			if err != nil {
+				return explain(output, err)
+			}
+			if err := write(cmd, output, "json", result); err != nil {
+				return err
+			}
+			if result.Refused() {
+				return fmt.Errorf("staging the plan: %w: the findings say why", errRefused)
+			}
+			return nil
 		},
 	}
 	cmd.Flags().StringVar(&file, "plan", "", "file with the plan")

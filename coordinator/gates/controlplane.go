@@ -8,9 +8,11 @@ import (
 )
 
 // Members of the control plane and of etcd go one at a time, and none goes while
-// another one is away: quorum is not ours to spend. No object can widen this.
+// another one is away: quorum is not ours to spend. No object can widen this. Workers
+// are not drained meanwhile: evictions need the API servers.
 func controlPlaneOneByOne(f *fleet.Fleet, m *fleet.Machine) *Verdict {
-	if !isMember(m) {
+	member, plan := isMember(m), fleet.FrozenPlan(m.Machine)
+	if !member && (plan == nil || !fleet.Disrupts(plan.Disruption)) {
 		return nil
 	}
 	for _, other := range f.Machines {
@@ -18,7 +20,10 @@ func controlPlaneOneByOne(f *fleet.Fleet, m *fleet.Machine) *Verdict {
 			continue
 		}
 		if other.Slot != nil {
-			return &Verdict{ReasonControlPlaneBusy, fmt.Sprintf("control-plane machine %s is being worked on, and they go one at a time", other.Name)}
+			return &Verdict{ReasonControlPlaneBusy, fmt.Sprintf("control-plane machine %s is being worked on: it comes first, and alone", other.Name)}
+		}
+		if !member {
+			continue
 		}
 		if why := memberAway(other); why != "" {
 			return &Verdict{ReasonControlPlaneUnavailable, fmt.Sprintf("control-plane machine %s is away (%s): bring it back first", other.Name, why)}

@@ -87,5 +87,8 @@ func patchCordon(ctx context.Context, client kubernetes.Interface, n *corev1.Nod
 		return fmt.Errorf("encoding the patch: %w", err)
 	}
 	_, err = client.CoreV1().Nodes().Patch(ctx, n.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: "refit-coordinator"})
-	return err
+	if err != nil {
+		return fmt.Errorf("writing cordon and marker: %w", err)
+	}
+	return nil
 }

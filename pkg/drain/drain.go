@@ -88,8 +88,8 @@ func (r *run) prepare(ctx context.Context) error {
 	if err := r.sync(ctx); err != nil {
 		return err
 	}
-	if len(r.entries) == 0 {
-		return nil
+	if r.unjudged != nil || len(r.entries) == 0 {
+		return r.unjudged
 	}
 	if err := r.readBudgets(ctx); err != nil {
 		return err

@@ -226,6 +226,23 @@ func TestAnAdmissionRefusalIsNotAMissingPermission(t *testing.T) {
 	assert.Equal(t, drain.ReasonEvictionForbidden, b.Reason)
 }
 
+func TestAPodThatCannotBeJudgedYetHoldsTheDrainUpWithoutEndingIt(t *testing.T) {
+	c := newCluster(t, pod("a"), daemonSet("cni"))
+	c.lingers["a"] = true
+	failures := 3
+	c.PrependReactor("get", "daemonsets", func(k8stesting.Action) (bool, runtime.Object, error) {
+		failures--
+		return failures >= 0, nil, apierrors.NewInternalError(errors.New("etcd leader changed"))
+	})
+	time.AfterFunc(100*time.Millisecond, func() {
+		_ = c.Tracker().Create(podsResource, pod("late", ofDaemonSet("cni")), "shop")
+		c.remove("a")
+	})
+	_, err := c.drain(t, drain.Options{Timeout: 10 * time.Second})
+	require.NoError(t, err)
+	assert.Negative(t, failures, "it was asked again until there was an answer")
+}
+
 func TestCheckFindsWhatWouldBlockAndEvictsNothing(t *testing.T) {
 	c := newCluster(t, pod("a", bare), pod("b"))
 	b := requireBlocked(t, drain.New(c, drain.Options{}).Check(t.Context(), node))

@@ -3,6 +3,7 @@ package drain
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -82,22 +83,28 @@ func evict(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod) er
 		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
 		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}},
 	}
+	var err error
 	raw, ok := client.PolicyV1().RESTClient().(*rest.RESTClient)
 	if !ok || raw == nil { // a client without transport, such as a recorded one
-		return client.PolicyV1().Evictions(pod.Namespace).Evict(ctx, eviction)
+		err = client.PolicyV1().Evictions(pod.Namespace).Evict(ctx, eviction)
+	} else {
+		err = raw.Post().AbsPath("/api/v1").Namespace(pod.Namespace).Resource("pods").Name(pod.Name).
+			SubResource("eviction").MaxRetries(0).Body(eviction).Do(ctx).Error()
 	}
-	return raw.Post().AbsPath("/api/v1").Namespace(pod.Namespace).Resource("pods").Name(pod.Name).
-		SubResource("eviction").MaxRetries(0).Body(eviction).Do(ctx).Error()
+	if err != nil {
+		return fmt.Errorf("evicting pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	return nil
 }
 
 // deletePod deletes past every budget, with the pod's own grace period. Only for ActionDelete.
 func deletePod(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod) error {
 	uid := pod.UID
 	err := client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("deleting pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
-	return err
+	return nil
 }
 
 // mayEvict asks the API server whether a role allows evictions: a 403 alone does
@@ -108,7 +115,7 @@ func mayEvict(ctx context.Context, client kubernetes.Interface, namespace string
 	}}
 	out, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 	if err != nil {
-		return false, err
+		return false, fmt.Errorf("asking for the right to evict pods: %w", err)
 	}
 	return out.Status.Allowed, nil
 }

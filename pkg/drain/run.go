@@ -29,7 +29,8 @@ type run struct {
 	total           int
 	nextFallback    time.Time
 	taken           map[string]int32
-	deleted         bool // past the deadline, by policy
+	deleted         bool  // past the deadline, by policy
+	unjudged        error // why a pod that came up later could not be judged yet
 	result          Result
 }
 
@@ -43,7 +44,7 @@ func (r *run) drain(ctx context.Context) error {
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}
-	for len(r.entries) > 0 || r.inFlight > 0 { // an answer may come after its pod has gone
+	for len(r.entries) > 0 || r.inFlight > 0 || r.unjudged != nil { // an answer may come after its pod has gone
 		if !time.Now().Before(r.deadline) {
 			if done, err := r.expire(ctx); done || err != nil {
 				return err
@@ -76,13 +77,15 @@ func (r *run) sync(ctx context.Context) error {
 		r.refresh(e, pod)
 	}
 	var refused []BlockedPod
+	r.unjudged = nil
 	for uid, pod := range present {
 		if r.entries[uid] != nil || r.ignored[uid] {
 			continue
 		}
 		blocked, err := r.admit(ctx, pod)
 		if err != nil {
-			return err
+			r.unjudged = err
+			continue
 		}
 		if blocked != nil {
 			refused = append(refused, *blocked)
@@ -206,6 +209,9 @@ func (r *run) alarm() time.Time {
 			at = t
 		}
 	}
+	if r.unjudged != nil {
+		sooner(time.Now().Add(r.pace.first))
+	}
 	for _, e := range r.entries {
 		switch {
 		case e.heldByBudget():
@@ -223,7 +229,7 @@ func (r *run) alarm() time.Time {
 func (r *run) expire(ctx context.Context) (done bool, err error) {
 	switch {
 	case len(r.entries) == 0:
-		return true, nil
+		return true, r.unjudged
 	case r.opts.OnTimeout == ActionProceed:
 		r.result.Remaining = append(r.result.Remaining, r.remaining()...)
 		return true, nil
@@ -265,7 +271,7 @@ func (r *run) deleteRemaining(ctx context.Context) error {
 			continue
 		}
 		if err := deletePod(ctx, r.client, e.pod); err != nil {
-			errs = append(errs, fmt.Errorf("deleting pod %s/%s after the drain's deadline: %w", e.pod.Namespace, e.pod.Name, err))
+			errs = append(errs, fmt.Errorf("after the drain's deadline: %w", err))
 			continue
 		}
 		e.leave()

@@ -42,6 +42,7 @@ func (s *selector) judge(ctx context.Context, pod *corev1.Pod) (verdict, string,
 	if finished(pod) || s.opts.IsOwnPod(pod) {
 		return verdictIgnore, "", "", nil
 	}
+	s.forgetFaults()
 	helper := &kubectldrain.Helper{
 		Ctx:                 ctx,
 		Client:              onePodClient{s.client, pod, s},
@@ -71,7 +72,7 @@ func (s *selector) refusal(ctx context.Context, pod *corev1.Pod) (verdict, strin
 		case apierrors.IsNotFound(err):
 			return verdictRefuse, ReasonUnmanagedPods, fmt.Sprintf("its DaemonSet %s is gone, so nothing would recreate it: delete the pod, or set drain.unmanagedPods to Evict", ref.Name), nil
 		case err != nil:
-			return "", "", "", fmt.Errorf("getting DaemonSet %s/%s: %w", pod.Namespace, ref.Name, err)
+			return "", "", "", err
 		}
 	}
 	if s.opts.EmptyDir != ActionEvict && hasEmptyDir(pod) {
@@ -86,11 +87,20 @@ func (s *selector) daemonSet(ctx context.Context, namespace, name string) error 
 	if known {
 		return err
 	}
-	_, err = s.client.AppsV1().DaemonSets(namespace).Get(ctx, name, metav1.GetOptions{})
-	if err == nil || apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-		s.daemonSets[key] = err
+	if _, err = s.client.AppsV1().DaemonSets(namespace).Get(ctx, name, metav1.GetOptions{}); err != nil {
+		err = fmt.Errorf("getting DaemonSet %s: %w", key, err)
 	}
+	s.daemonSets[key] = err
 	return err
+}
+
+// forgetFaults makes room for a new answer. Within one judgement an answer stays the same.
+func (s *selector) forgetFaults() {
+	for key, err := range s.daemonSets {
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
+			delete(s.daemonSets, key)
+		}
+	}
 }
 
 func finished(pod *corev1.Pod) bool {

@@ -113,7 +113,7 @@ func (p *planner) checkKubelet() error {
 	running, _ := ParseKubernetes(p.in.Facts.Kubelet.Running)
 	p.want.kubeletChanges = !running.Equal(want) || packaged && !carries(pkg.Version, want.Upstream())
 	if p.want.kubeletChanges && !packaged {
-		return refuse(ReasonNotPackaged, "the kubelet of this host runs %s but no package %s is installed: Refit moves packages, and leaves a kubelet that was installed otherwise alone", now.Raw(), packageKubelet)
+		return p.notPackaged("the kubelet of this host runs %s but no package %s is installed: Refit moves packages, and leaves a kubelet that was installed otherwise alone", now.Raw(), packageKubelet)
 	}
 	if newest := later(now, packageUpstream(pkg.Version)); want.LessThan(newest) && !p.recorded() {
 		return refuse(ReasonDowngradeRefused, "the kubelet of this host is at %s and the target is %s: going back is allowed only to a set of versions that this host has run under Refit (kubectl refit undo); set spec.versions.kubelet to %s or newer", newest.Raw(), want.Raw(), newest)
@@ -166,7 +166,7 @@ func (p *planner) judgeRuntime(want, now Version) error {
 	pkg, packaged := p.runtimePackage()
 	p.want.runtimeChanges = !now.Equal(want) || packaged && !carries(pkg.Version, want.Upstream())
 	if p.want.runtimeChanges && !packaged {
-		return refuse(ReasonNotPackaged, "%s runs %s on this host but none of the packages %s is installed: Refit moves packages, and leaves a runtime that was installed otherwise alone", name, now.Raw(), strings.Join(runtimePackages[name], ", "))
+		return p.notPackaged("%s runs %s on this host but none of the packages %s is installed: Refit moves packages, and leaves a runtime that was installed otherwise alone", name, now.Raw(), strings.Join(runtimePackages[name], ", "))
 	}
 	newest := later(now, packageUpstream(pkg.Version))
 	if !want.LessThan(newest) || p.recorded() {
@@ -175,7 +175,7 @@ func (p *planner) judgeRuntime(want, now Version) error {
 	if !want.SameMinor(newest) {
 		return refuse(ReasonDowngradeRefused, "%s is at %s on this host and the target is %s: going back by a minor is allowed only to a set of versions that this host has run under Refit (kubectl refit undo)", name, newest.Raw(), want.Raw())
 	}
-	p.find(SeverityWarning, "PatchDowngrade", "%s goes back from %s to %s, as spec has it pinned", name, newest.Raw(), want.Raw())
+	p.find(warning("PatchDowngrade", "%s goes back from %s to %s, as spec has it pinned", name, newest.Raw(), want.Raw()))
 	return nil
 }
 
@@ -203,12 +203,27 @@ func etcdNow(f Facts) string {
 	return f.Control.Etcd
 }
 
-func (p *planner) checkOS() error {
-	if p.order == nil {
-		os := p.in.Facts.OS
-		return refuse(ReasonUnsupportedOS, "this host is %s, with package manager %q: Refit works with apt, dnf and zypper hosts; nothing was changed", firstOf(os.PrettyName, os.ID, "an unknown system"), p.in.Facts.Packages.Manager)
+// notPackaged refuses to move what no package brought, unless packages could not be looked at in the first place.
+func (p *planner) notPackaged(format string, args ...any) error {
+	if err := p.checkOS(); err != nil {
+		return err
 	}
-	return nil
+	return refuse(ReasonNotPackaged, format, args...)
+}
+
+func (p *planner) checkOS() error {
+	facts := p.in.Facts
+	why := ""
+	for _, problem := range facts.Problems {
+		if problem.Field == "packages" {
+			why = " (" + problem.Message + ")"
+		}
+	}
+	if p.order != nil && (why == "" || len(facts.Packages.Installed) > 0) {
+		return nil
+	}
+	return refuse(ReasonUnsupportedOS, "this host is %s, and its packages could not be read with package manager %q%s: nothing is planned on it; nothing was changed",
+		firstOf(facts.OS.PrettyName, facts.OS.ID, "an unknown system"), facts.Packages.Manager, why)
 }
 
 func (p *planner) checkDatabase() error {
@@ -216,7 +231,7 @@ func (p *planner) checkDatabase() error {
 		return wait(ReasonPackageDBBroken, "packages are half installed on this host: %s; finish them (on apt hosts: dpkg --configure -a), then the plan goes on by itself", strings.Join(broken, ", "))
 	}
 	if lock := p.in.Facts.Packages.Lock; lock != nil {
-		p.find(SeverityInfo, "PackageLockHeld", "%s is held by process %d (%s); the work waits for it", lock.Path, lock.PID, firstOf(lock.Command, "unknown"))
+		p.find(info("PackageLockHeld", "%s is held by process %d (%s); the work waits for it", lock.Path, lock.PID, firstOf(lock.Command, "unknown")))
 	}
 	return nil
 }
@@ -245,7 +260,7 @@ func (p *planner) apiServers() (oldest, newest Version, err error) {
 	s := p.in.Assignment.Skew
 	if s == nil || s.MinAPIServer == "" {
 		if p.in.Standalone {
-			p.find(SeverityWarning, ReasonSkewUnknown, "no API server was asked whether it takes kubelet %s: see yourself that none is older", p.want.kubelet.Raw())
+			p.find(warning(ReasonSkewUnknown, "no API server was asked whether it takes kubelet %s: see yourself that none is older", p.want.kubelet.Raw()))
 			return Version{}, Version{}, nil
 		}
 		return Version{}, Version{}, wait(ReasonSkewUnknown, "the assignment does not say which API servers are live, so kubelet %s could be newer than one of them", p.want.kubelet.Raw())
@@ -294,9 +309,9 @@ func later(a, b Version) Version {
 // noteUnhandled says what in spec this plan does not carry out, so that nobody takes it for done.
 func (p *planner) noteUnhandled() {
 	if k := p.in.Spec.Kubelet; k != nil && k.Configuration != nil {
-		p.find(SeverityWarning, "KubeletConfigurationIgnored", "spec.kubelet.configuration is not applied by this version of Refit")
+		p.find(warning("KubeletConfigurationIgnored", "spec.kubelet.configuration is not applied by this version of Refit"))
 	}
 	if os := p.in.Spec.OS; os != nil && os.SecurityUpdates == v1alpha1.SecurityUpdatesApply {
-		p.find(SeverityWarning, "SecurityUpdatesIgnored", "spec.os.securityUpdates is not applied by this version of Refit")
+		p.find(warning("SecurityUpdatesIgnored", "spec.os.securityUpdates is not applied by this version of Refit"))
 	}
 }

@@ -194,11 +194,11 @@ func (n *next) kubelet(hop Version) *Blocked {
 func (n *next) moveKubelet(now, wish, hop Version, api versionRange) *Blocked {
 	behind := api.max.MinorsAhead(wish) > kubeletSkew(wish)
 	switch {
-	case hop.Known() && (!n.last || behind || wish.MinorsAhead(api.min) > 0 || !wish.SameMinor(hop) || n.patchAwaited(wish, api.min)):
+	case hop.Known() && (!n.last || behind || !wish.SameMinor(hop) || n.awaited(wish, api.min)):
 		n.last = false // the control plane goes alone, the kubelet has its own window
 	case behind:
 		return refuse(ReasonSkewViolated, "spec wants kubelet %s on %s, which is %d minors behind the newest API server %s: at most %d are allowed", wish.Raw(), n.host.Name, api.max.MinorsAhead(wish), api.max.Raw(), kubeletSkew(wish))
-	case wish.MinorsAhead(api.min) <= 0 && !n.patchAwaited(wish, api.min):
+	case wish.MinorsAhead(api.min) <= 0 && !n.awaited(wish, api.min):
 		n.target.Kubelet = n.wish.Kubelet
 	case n.mustCatchUp(now, api):
 		n.target.Kubelet, n.last = v1alpha1.KubernetesVersion(api.min.String()), false
@@ -208,9 +208,9 @@ func (n *next) moveKubelet(now, wish, hop Version, api versionRange) *Blocked {
 	return nil
 }
 
-// patchAwaited says that the kubelet is a patch ahead of an API server that is about to catch up.
-func (n *next) patchAwaited(wish, oldest Version) bool {
-	return oldest.LessThan(wish) && n.view.coming(wish)
+// awaited says that the oldest API server is older than the kubelet's wish, and about to catch up.
+func (n *next) awaited(wish, oldest Version) bool {
+	return oldest.LessThan(wish) && n.coming(wish)
 }
 
 // mustCatchUp says that the control plane cannot take its next minor while this kubelet is where it is.
@@ -226,7 +226,7 @@ func (n *next) mustCatchUp(now Version, api versionRange) bool {
 // machine is drained once; a control plane that will not move holds only the kubelet.
 func (n *next) awaitControlPlane(wish, oldest Version) *Blocked {
 	blocked := wait(ReasonWaitingForControlPlane, "kubelet %s on %s waits for the control plane, whose oldest API server runs %s: no kubelet may be newer", wish.Raw(), n.host.Name, oldest.Raw())
-	if n.view.coming(wish) {
+	if n.coming(wish) {
 		return blocked
 	}
 	blocked.Message += "; no control-plane machine is on its way there, set spec.versions.controlPlane first"
@@ -234,11 +234,11 @@ func (n *next) awaitControlPlane(wish, oldest Version) *Blocked {
 	return nil
 }
 
-// coming says whether some control-plane machine is on its way to a version, or past it.
-func (v *View) coming(version Version) bool {
-	return slices.ContainsFunc(v.control, func(h HostState) bool {
+// coming says whether some other control-plane machine is on its way to a version, or past it.
+func (n *next) coming(version Version) bool {
+	return slices.ContainsFunc(n.view.control, func(h HostState) bool {
 		wish, ok := ParseKubernetes(string(h.Wish.ControlPlane))
-		return ok && h.Managed && !h.Sidelined && v.api[h.Name].LessThan(version) && !wish.LessThan(version)
+		return ok && h.Name != n.host.Name && h.Managed && !h.Sidelined && n.view.api[h.Name].LessThan(version) && !wish.LessThan(version)
 	})
 }
 

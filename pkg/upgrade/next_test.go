@@ -194,3 +194,72 @@ func TestGoingBackIsOnlyForWhatWasRunBefore(t *testing.T) {
 	_, _, _, blocked = NextTarget(Fleet{Hosts: []HostState{cp}}, cp, cp.Wish)
 	requireBlocked(t, blocked, ReasonDowngradeRefused)
 }
+
+// Within a minor the policy would allow it, but an API server that is on its way goes first.
+func TestAKubeletPatchWaitsForAnAPIServerThatIsOnItsWay(t *testing.T) {
+	wish := wishBoth("v1.37.2")
+	cp1, cp2 := at("cp1", "v1.37.1", "v1.37.1", wish), at("cp2", "v1.37.1", "v1.37.1", wish)
+	w := at("w1", "v1.37.1", "", wishKubelet("v1.37.2"))
+	target, _, _, blocked := NextTarget(Fleet{Hosts: []HostState{cp1, cp2, w}}, cp1, wish)
+	require.Nil(t, blocked)
+	assert.Equal(t, v1alpha1.Versions{ControlPlane: "v1.37.2"}, target.Versions, "the first of two leaves its kubelet")
+	_, _, _, blocked = NextTarget(Fleet{Hosts: []HostState{cp1, cp2, w}}, w, w.Wish)
+	requireBlocked(t, blocked, ReasonWaitingForControlPlane)
+
+	still := at("cp1", "v1.37.1", "v1.37.1", v1alpha1.Versions{})
+	target, _, _, blocked = NextTarget(Fleet{Hosts: []HostState{still, w}}, w, w.Wish)
+	require.Nil(t, blocked, "one that stays does not hold up a patch")
+	assert.Equal(t, w.Wish, target.Versions)
+}
+
+// The kubelet of cp1 cannot move while cp2 is paused; nothing else needs to wait with it.
+func TestAPausedControlPlaneHoldsOnlyTheKubelets(t *testing.T) {
+	wish := wishBoth("v1.37.2")
+	wish.ContainerRuntime = containerdAt("2.4.2")
+	cp1, cp2 := at("cp1", "v1.36.3", "v1.36.3", wish), at("cp2", "v1.36.3", "v1.36.3", wish)
+	cp2.Sidelined = true
+	target, _, _, blocked := NextTarget(Fleet{Hosts: []HostState{cp1, cp2}}, cp1, wish)
+	require.Nil(t, blocked)
+	assert.Equal(t, v1alpha1.Versions{ControlPlane: "v1.37.2", ContainerRuntime: wish.ContainerRuntime}, target.Versions)
+}
+
+// A kubelet that goes to another minor than its control plane needs another repository and another window.
+func TestAKubeletOfAnotherMinorDoesNotRideOnAControlPlaneHop(t *testing.T) {
+	wish := wishBoth("v1.37.2")
+	wish.Kubelet = "v1.36.3"
+	cp := at("cp1", "v1.35.4", "v1.36.3", wish)
+	hops, blocked := Hops(Fleet{Hosts: []HostState{cp}})
+	assert.Empty(t, blocked)
+	require.Len(t, hops, 2)
+	assert.Equal(t, v1alpha1.Versions{ControlPlane: "v1.37.2"}, hops[0].Target.Versions)
+	assert.Equal(t, v1alpha1.Versions{Kubelet: "v1.36.3"}, hops[1].Target.Versions)
+}
+
+// The runtime waits for the last window of a worker that has to catch up first.
+func TestAWorkerThatCatchesUpMovesOnlyItsKubelet(t *testing.T) {
+	wish := wishKubelet("v1.37.2")
+	wish.ContainerRuntime = containerdAt("2.4.2")
+	w := at("w1", "v1.33.4", "", wish)
+	fleet := Fleet{Hosts: []HostState{at("cp1", "v1.36.3", "v1.36.3", wishBoth("v1.37.2")), w}}
+	_, _, _, blocked := NextTarget(fleet, fleet.Hosts[0], fleet.Hosts[0].Wish)
+	requireBlocked(t, blocked, ReasonWaitingForKubelets)
+	target, _, _, blocked := NextTarget(fleet, w, wish)
+	require.Nil(t, blocked)
+	assert.Equal(t, v1alpha1.Versions{Kubelet: "v1.36.3"}, target.Versions)
+
+	hops, blockedHosts := Hops(fleet)
+	assert.Empty(t, blockedHosts)
+	require.Len(t, hops, 3)
+	assert.Equal(t, wish, hops[2].Target.Versions)
+}
+
+// A host that nobody gave a role counts for skew like any other with a kubelet.
+func TestANodeWithoutRolesCountsForSkew(t *testing.T) {
+	cp := at("cp1", "v1.36.3", "v1.36.3", wishBoth("v1.37.2"))
+	stray := HostState{Name: "stray", Versions: v1alpha1.ObservedVersions{Kubelet: "v1.33.1"}}
+	etcd := HostState{Name: "etcd1", Managed: true, Roles: []v1alpha1.Role{v1alpha1.RoleEtcd}}
+	_, _, _, blocked := NextTarget(Fleet{Hosts: []HostState{cp, stray, etcd}}, cp, cp.Wish)
+	assert.Contains(t, requireBlocked(t, blocked, ReasonWaitingForKubelets).Message, "stray")
+	_, _, _, blocked = NextTarget(Fleet{Hosts: []HostState{cp, etcd}}, cp, cp.Wish)
+	require.Nil(t, blocked, "a host that carries only etcd has no kubelet to be asked for")
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 )
@@ -21,6 +22,8 @@ type PlanInput struct {
 	// Record lists the sets of versions that this host ran successfully before: only
 	// they may be gone back to.
 	Record []v1alpha1.Versions
+	// Now is when the host was looked at, for what ends by a date; unset: such things are not judged.
+	Now time.Time
 	// Standalone says that nobody answers for the API servers: a host that is planned
 	// without a cluster. Skew is then a warning, not a refusal.
 	Standalone bool
@@ -43,7 +46,7 @@ func NewPlan(in PlanInput) (Plan, error) {
 	if err := p.check(); err != nil {
 		return Plan{}, err
 	}
-	for _, part := range []func() error{p.osPackages, p.sources, p.kubeadm, p.runtime, p.kubelet, p.reboot} {
+	for _, part := range []func() error{p.osPackages, p.sources, p.kubeadm, p.runtime, p.kubelet, p.reboot, p.preflight} {
 		if err := part(); err != nil {
 			return Plan{}, err
 		}
@@ -198,16 +201,7 @@ func rank(d v1alpha1.Disruption) int {
 
 func (p *planner) add(steps ...Step) { p.steps = append(p.steps, steps...) }
 
-func (p *planner) find(severity, reason, format string, args ...any) {
-	p.findings = append(p.findings, Finding{Severity: severity, Reason: reason, Message: fmt.Sprintf(format, args...)})
-}
-
-// Severities of findings.
-const (
-	SeverityInfo    = "Info"
-	SeverityWarning = "Warning"
-	SeverityError   = "Error"
-)
+func (p *planner) find(f Finding) { p.findings = append(p.findings, f) }
 
 // Empty says that there is nothing to do.
 func (p *Plan) Empty() bool { return len(p.Steps) == 0 }

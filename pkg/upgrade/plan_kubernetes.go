@@ -1,7 +1,7 @@
 package upgrade
 
 import (
-	"net/url"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -44,7 +44,7 @@ func (p *planner) kubeadm() error {
 	}
 	pkg, packaged := p.installed[packageKubeadm]
 	if !packaged && !p.want.controlPlaneChanges {
-		p.find(SeverityInfo, ReasonKubeadmMissing, "this host has no package kubeadm: its kubelet is moved without kubeadm upgrade node")
+		p.find(info(ReasonKubeadmMissing, "this host has no package kubeadm: its kubelet is moved without kubeadm upgrade node"))
 		return nil
 	}
 	if !packaged {
@@ -149,7 +149,7 @@ func (p *planner) kubeletPackages() error {
 		if _, err := ResolvePackage(p.order, p.in.Candidates, packageKubectl, p.want.kubelet.Upstream()); err == nil {
 			names = append(names, packageKubectl)
 		} else {
-			p.find(SeverityWarning, "KubectlLeftAlone", "no repository offers kubectl %s, so it stays at %s", p.want.kubelet, pkg.Version)
+			p.find(warning("KubectlLeftAlone", "no repository offers kubectl %s, so it stays at %s", p.want.kubelet, pkg.Version))
 		}
 	}
 	if len(names) == 0 {
@@ -164,7 +164,7 @@ func (p *planner) kubeletDisruption() v1alpha1.Disruption {
 		return v1alpha1.DisruptionRestart
 	}
 	if p.drainSkipped() {
-		p.find(SeverityWarning, "DrainSkipped", "the kubelet goes from %s to %s without the drain that a minor needs, since spec.drain.skipForMinor is set: every container on this host restarts in place", p.want.kubeletNow.Raw(), p.want.kubelet.Raw())
+		p.find(warning("DrainSkipped", "the kubelet goes from %s to %s without the drain that a minor needs, since spec.drain.skipForMinor is set: every container on this host restarts in place", p.want.kubeletNow.Raw(), p.want.kubelet.Raw()))
 		return v1alpha1.DisruptionRestart
 	}
 	return v1alpha1.DisruptionDrain
@@ -255,9 +255,20 @@ func (p *planner) fileEnding() string {
 
 // candidateURI escapes the path for use in a URL only: + is legal in a file name and means a space to some servers.
 func candidateURI(c Candidate) string {
-	segments := strings.Split(strings.TrimPrefix(c.Path, "./"), "/")
-	for i := range segments {
-		segments[i] = strings.ReplaceAll(url.PathEscape(segments[i]), "+", "%2B")
+	return strings.TrimSuffix(c.Source, "/") + "/" + escapePath(strings.TrimPrefix(c.Path, "./"))
+}
+
+// plainInPath are the characters, besides letters and digits, that stand for themselves in the path of a URL.
+const plainInPath = "/-._~:@!$&'()*,;="
+
+func escapePath(path string) string {
+	var b strings.Builder
+	for i := range len(path) {
+		if c := path[i]; isLetter(c) || isDigit(c) || strings.IndexByte(plainInPath, c) >= 0 {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
 	}
-	return strings.TrimSuffix(c.Source, "/") + "/" + strings.Join(segments, "/")
+	return b.String()
 }

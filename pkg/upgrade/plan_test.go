@@ -287,6 +287,8 @@ func TestWhatCannotBeMadeRightIsRefusedWithAReason(t *testing.T) {
 	runtimeTo := func(name v1alpha1.RuntimeName, version string) v1alpha1.Assignment {
 		return v1alpha1.Assignment{ID: "1-a", Target: v1alpha1.Target{Versions: v1alpha1.Versions{ContainerRuntime: &v1alpha1.ContainerRuntime{Name: name, Version: v1alpha1.ReleaseVersion(version)}}}}
 	}
+	ancient := kubeletTo("v1.24.9", "v1.26.4")
+	ancient.Skew.MaxAPIServer = "v1.27.6"
 	noRole := controlPlaneTo("v1.37.2")
 	noRole.KubeadmRole = ""
 	for name, tc := range map[string]struct {
@@ -305,6 +307,7 @@ func TestWhatCannotBeMadeRightIsRefusedWithAReason(t *testing.T) {
 		"another node's certificate":                     {worker(), otherNode, kubeletTo("v1.37.2", "v1.37.2"), ReasonNodeIdentityMismatch, true, "w2"},
 		"a kubelet newer than the API server (B26)":      {worker(), workerFacts("v1.29.7", "1.7.28"), kubeletTo("v1.30.4", "v1.29.7"), ReasonSkewViolated, true, "v1.29.7"},
 		"a kubelet too old for the newest API server":    {worker(), workerFacts("v1.33.1", "1.7.28"), ranged, ReasonSkewViolated, true, "4 minors"},
+		"a kubelet before v1.25 may lag by two (B25)":    {worker(), workerFacts("v1.24.1", "1.7.28"), ancient, ReasonSkewViolated, true, "3 minors"},
 		"an assignment that says nothing of API servers": {worker(), workerFacts("v1.36.3", "1.7.28"), noSkew, ReasonSkewUnknown, false, "API servers"},
 		"a kubelet minor back":                           {worker(), workerFacts("v1.37.2", "1.7.28"), kubeletTo("v1.36.3", "v1.37.2"), ReasonDowngradeRefused, true, "v1.37.2"},
 		"a kubelet that is ahead in its minor (B76)":     {worker(), ahead, kubeletTo("v1.30.4", "v1.30.4"), ReasonDowngradeRefused, true, "1.30.5"},
@@ -391,7 +394,7 @@ func TestAHostWithoutAClusterIsPlannedWithAWarning(t *testing.T) {
 	a := kubeletTo("v1.36.4", "")
 	a.Skew = nil
 	p := plan(t, PlanInput{Spec: worker(), Assignment: a, Facts: workerFacts("v1.36.3", "1.7.28"), Candidates: candidatesOf([]string{"v1.36.4"}, nil), Standalone: true})
-	assert.Equal(t, []string{ReasonSkewUnknown}, reasons(p.Findings))
+	assert.Contains(t, reasons(p.Findings), ReasonSkewUnknown)
 }
 
 func TestADeadKubeletOfTheRightVersionIsRestarted(t *testing.T) {
@@ -399,4 +402,48 @@ func TestADeadKubeletOfTheRightVersionIsRestarted(t *testing.T) {
 	f.Kubelet.Running, f.Kubelet.Active = "", false
 	p := plan(t, PlanInput{Machine: "w1", Spec: worker(), Assignment: kubeletTo("v1.36.4", "v1.36.4"), Facts: f})
 	assert.Equal(t, []string{"Preflight", "ReloadUnits", "RestartUnit kubelet.service", "Verify"}, outline(p))
+}
+
+// A package manager that the host's probes do not read is not the same as no package.
+func TestAHostWhosePackagesAreNotReadIsNotCalledUnpackaged(t *testing.T) {
+	f := workerFacts("v1.36.3", "1.7.28")
+	f.OS = OSFacts{ID: "rocky", PrettyName: "Rocky Linux 9.4", Family: "dnf"}
+	f.Packages = PackageFacts{Manager: "dnf"}
+	f.Problems = []Problem{{Field: "packages", Message: "packages of dnf are not looked at yet"}}
+	_, err := NewPlan(PlanInput{Machine: "w1", Spec: worker(), Assignment: kubeletTo("v1.36.4", "v1.36.4"), Facts: f})
+	blocked := requireBlocked(t, err, ReasonUnsupportedOS)
+	assert.Contains(t, blocked.Message, "Rocky Linux 9.4")
+	assert.Contains(t, blocked.Message, "not looked at yet")
+}
+
+func TestAPathIsEscapedOnce(t *testing.T) {
+	for path, want := range map[string]string{
+		"./amd64/kubelet_1.37.2-1.1_amd64.deb":   "https://p.example/deb/amd64/kubelet_1.37.2-1.1_amd64.deb",
+		"pool/d/docker-ce_5%3a19.03.9~3-0_x.deb": "https://p.example/deb/pool/d/docker-ce_5%253a19.03.9~3-0_x.deb",
+		"pool/g/g++_12 a.deb":                    "https://p.example/deb/pool/g/g%2B%2B_12%20a.deb",
+	} {
+		assert.Equal(t, want, candidateURI(Candidate{Source: "https://p.example/deb/", Path: path}))
+	}
+}
+
+// An upgrade that was cut short: the API server is new, another component is not.
+func TestAHalfUpgradedControlPlaneIsFinished(t *testing.T) {
+	f := controlPlaneFacts("v1.37.2", "2.4.2")
+	f.Control.Scheduler = "v1.36.3"
+	p := plan(t, PlanInput{Machine: "w1", Spec: controlPlane(), Assignment: controlPlaneTo("v1.37.2"), Facts: f})
+	assert.Equal(t, []string{"Preflight", "KubeadmUpgrade First v1.37.2", "Verify"}, outline(p))
+}
+
+// The kubelet of a control plane that moved earlier: kubeadm has done its part then.
+func TestTheKubeletsOwnWindowOnAControlPlaneNeedsNoKubeadm(t *testing.T) {
+	f := controlPlaneFacts("v1.36.3", "2.4.2")
+	f.Control = &ControlFacts{APIServer: "v1.37.2", ControllerManager: "v1.37.2", Scheduler: "v1.37.2"}
+	a := kubeletTo("v1.37.2", "v1.37.2")
+	a.KubeadmRole = ""
+	p := plan(t, PlanInput{Machine: "w1", Spec: controlPlane(), Assignment: a, Facts: f, Candidates: candidatesOf([]string{"v1.37.2"}, nil)})
+	for _, s := range p.Steps {
+		assert.NotEqual(t, StepKubeadmUpgrade, s.Kind)
+	}
+	assert.Contains(t, outline(p), "InstallPackages kubelet=1.37.2-1.1 kubectl=1.37.2-1.1")
+	assert.Equal(t, v1alpha1.DisruptionDrain, p.Disruption)
 }

@@ -40,3 +40,22 @@ func refuse(reason, format string, args ...any) *Blocked {
 func wait(reason, format string, args ...any) *Blocked {
 	return &Blocked{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
+
+// Severities of findings; an Error blocks the plan.
+const (
+	SeverityInfo    = "Info"
+	SeverityWarning = "Warning"
+	SeverityError   = "Error"
+)
+
+func info(reason, format string, args ...any) Finding {
+	return Finding{Severity: SeverityInfo, Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+func warning(reason, format string, args ...any) Finding {
+	return Finding{Severity: SeverityWarning, Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+func failure(reason, format string, args ...any) Finding {
+	return Finding{Severity: SeverityError, Reason: reason, Message: fmt.Sprintf(format, args...)}
+}

@@ -33,7 +33,7 @@ const SourceKubernetes = "kubernetes"
 const minorPlaceholder = "{minor}"
 
 // minorSegment is the path segment that names the minor of a per-minor repository.
-var minorSegment = regexp.MustCompile(`/v1\.[0-9]+(/|$)`)
+var minorSegment = regexp.MustCompile(`^v1\.[0-9]+$`)
 
 // Sources says which repositories must be looked into for a hop, for which
 // packages, and how the host's sources change for it. A source in spec wins; else
@@ -204,30 +204,49 @@ func (s *sourceSet) rewrite(l lane, perMinor []int) error {
 	if len(perMinor) > 1 {
 		perMinor = slices.DeleteFunc(slices.Clone(perMinor), func(i int) bool { return uriMinor(s.now[i].uri) != l.installed.Minor() })
 	}
-	if len(perMinor) != 1 || len(minorSegment.FindAllString(s.now[perMinor[0]].uri, -1)) != 1 {
+	if len(perMinor) != 1 || len(minorsOf(s.now[perMinor[0]].uri)) != 1 {
 		return refuse(ReasonSourceAmbiguous, "several sources on this host offer %s, or one names several minors, and none is the obvious one to point to %s: leave one of them, or name the repository in spec.packageSources as %q",
 			strings.Join(l.packages, ", "), l.target.Minor(), SourceKubernetes)
 	}
 	h := &s.now[perMinor[0]]
-	h.uri = minorSegment.ReplaceAllString(h.uri, "/"+l.target.Minor()+"${1}")
+	segments := strings.Split(h.uri, "/")
+	segments[minorsOf(h.uri)[0]] = l.target.Minor()
+	h.uri = strings.Join(segments, "/")
 	return nil
 }
 
-// uriMinor is the minor in a URI, or "".
+// uriMinor is the first minor in a URI, or "".
 func uriMinor(uri string) string {
-	return strings.Trim(minorSegment.FindString(uri), "/")
+	if at := minorsOf(uri); len(at) > 0 {
+		return strings.Split(uri, "/")[at[0]]
+	}
+	return ""
+}
+
+// minorsOf are the positions of the path segments of a URI that are a minor.
+func minorsOf(uri string) []int {
+	var at []int
+	for i, segment := range strings.Split(uri, "/") {
+		if i > 0 && minorSegment.MatchString(segment) {
+			at = append(at, i)
+		}
+	}
+	return at
 }
 
 // request lists the sources to look into, once each, in the host's order and then
 // those that spec adds. One whose index on the host offers none of the packages is left
 // out, unless some package is in no index that is known: then it could be anywhere.
+// Helpers do not count: they come from where the package is that needs them, and a
+// distribution's whole index is not worth fetching for one that is there already.
 func (s *sourceSet) request(packages []string) []CandidateSource {
-	everywhere := slices.ContainsFunc(packages, func(name string) bool {
-		return !slices.Contains(Helpers, name) && !slices.ContainsFunc(s.now, func(h hostSource) bool { return slices.Contains(h.facts.Provides, name) })
+	asked := slices.DeleteFunc(slices.Clone(packages), func(name string) bool { return slices.Contains(Helpers, name) })
+	everywhere := slices.ContainsFunc(asked, func(name string) bool {
+		return !slices.ContainsFunc(s.now, func(h hostSource) bool { return slices.Contains(h.facts.Provides, name) })
 	})
 	var out []CandidateSource
 	for _, h := range s.now {
-		if c := h.candidate(); (everywhere || h.spec != nil || offers(h.facts, packages)) && !slices.ContainsFunc(out, c.sameRepository) {
+		if c := h.candidate(); (everywhere || h.spec != nil || offers(h.facts, asked)) && !slices.ContainsFunc(out, c.sameRepository) {
 			out = append(out, c)
 		}
 	}

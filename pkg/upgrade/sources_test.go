@@ -96,6 +96,9 @@ func TestNoRepositoryIsGuessed(t *testing.T) {
 	blocked := requireBlocked(t, err, ReasonSourceUnknown)
 	assert.False(t, blocked.Terminal, "refreshed package lists make it pass")
 
+	_, _, err = Sources(withSource("https://a.example/v1.29/v1.28/deb/", "kubelet"), kubeletTarget("v1.30.4"), worker())
+	requireBlocked(t, err, ReasonSourceAmbiguous)
+
 	two := withSource("https://a.example/v1.28/deb/", "kubelet")
 	two.Packages.Sources = append(two.Packages.Sources, SourceFacts{File: "/etc/apt/sources.list.d/b.list", URI: "https://b.example/v1.27/deb/", Provides: []string{"kubelet"}})
 	_, _, err = Sources(two, kubeletTarget("v1.30.4"), worker())
@@ -106,6 +109,15 @@ func TestNoRepositoryIsGuessed(t *testing.T) {
 	require.NoError(t, err, "the one that the installed kubelet is from is the obvious one")
 	require.Len(t, changes, 1)
 	assert.Equal(t, "https://a.example/v1.30/deb/", changes[0].To)
+}
+
+func TestASourceOfTheTargetsMinorThatIsThereIsEnough(t *testing.T) {
+	f := withSource("https://a.example/v1.29/deb/", "kubelet")
+	f.Packages.Sources = append(f.Packages.Sources, SourceFacts{File: "/etc/apt/sources.list.d/next.list", URI: "https://a.example/v1.30/deb/", Provides: []string{"kubelet"}})
+	request, changes, err := Sources(f, kubeletTarget("v1.30.4"), worker())
+	require.NoError(t, err)
+	assert.Empty(t, changes)
+	assert.Contains(t, uris(request), "https://a.example/v1.30/deb/")
 }
 
 func TestAPatchNeedsNoRepositoryToBeKnown(t *testing.T) {
@@ -128,6 +140,15 @@ func TestOnlyRepositoriesThatOfferSomethingAreLookedInto(t *testing.T) {
 	assert.Equal(t, []string{debianURI, fmt.Sprintf(k8sURI, "v1.37")}, uris(request))
 	assert.Contains(t, request.Packages, "containerd")
 	assert.NotContains(t, request.Packages, "containerd.io", "that is not the one installed here")
+}
+
+func TestADistributionIsNotFetchedForAHelper(t *testing.T) {
+	f := workerFacts("v1.36.3", "1.7.28")
+	f.Packages.Sources[0].Provides = []string{"runc"}
+	f.Packages.Sources = append(f.Packages.Sources, SourceFacts{File: "/etc/apt/sources.list.d/containerd.list", URI: "https://c.example/", Suites: []string{"/"}, Provides: []string{"containerd"}})
+	request, _, err := Sources(f, v1alpha1.Target{Versions: v1alpha1.Versions{ContainerRuntime: containerdAt("2.4.2")}}, worker())
+	require.NoError(t, err)
+	assert.Equal(t, []string{"https://c.example/"}, uris(request))
 }
 
 func TestNothingWantedNeedsNoRepository(t *testing.T) {

@@ -2,6 +2,7 @@ package upgrade
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 )
@@ -134,4 +135,10 @@ type Operation struct {
 }
 
 // MarshalStable is the canonical JSON of a value: the input of hashes.
-func MarshalStable(v any) ([]byte, error) { return json.Marshal(v) }
+func MarshalStable(v any) ([]byte, error) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encoding %T: %w", v, err)
+	}
+	return data, nil
+}

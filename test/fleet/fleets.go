@@ -35,6 +35,7 @@ func upCommand(o *options) *cobra.Command {
 	flags.IntVar(&up.Workers, "workers", 2, "worker hosts")
 	flags.StringVar(&up.Kubernetes, "kubernetes", "v1.36.3", "Kubernetes version the hosts start with")
 	flags.StringVar(&up.Containerd, "containerd", "v1.7.35", "containerd version the hosts start with")
+	flags.BoolVar(&up.CoreDNS, "coredns", false, "run CoreDNS in the cluster; each of its releases takes minutes to build once")
 	flags.StringSliceVar(&up.AlsoKubernetes, "also-kubernetes", nil, "more Kubernetes versions in mirror and registry, to upgrade to")
 	flags.StringSliceVar(&up.AlsoContainerd, "also-containerd", nil, "more containerd versions in the mirror, to upgrade to")
 	return cmd

@@ -74,6 +74,7 @@ func rootCommand() *cobra.Command {
 		Long: `fleet boots hosts with systemd-nspawn, installs Kubernetes on them from its own apt mirror, and makes a cluster of them
 with kubeadm. It keeps its state in /var/lib/refit-fleet, or in $REFIT_FLEET_STATE, and what it builds in the cache.`,
 		SilenceUsage: true, SilenceErrors: true,
+		Args: cobra.ArbitraryArgs, // so that RunE sees a command that does not exist
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usageError{fmt.Errorf("unknown command %q", args[0])}

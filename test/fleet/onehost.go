@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/refit-dev/refit/test/fleet/hosts"
 	"github.com/refit-dev/refit/test/fleet/testfleet"
 )
 
@@ -42,7 +43,9 @@ func execCommand(o *options) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return o.attach(cmd.Context(), args[0], args[1:]...) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.attach(cmd.Context(), args[0], args[1:]...)
+		},
 	}
 }
 
@@ -50,16 +53,7 @@ func shellCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "shell HOST", Short: "Open a shell inside a host", Args: exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h, err := o.host(args[0])
-			if err != nil {
-				return err
-			}
-			c, err := h.Command(cmd.Context(), "bash", "--login")
-			if err != nil {
-				return err
-			}
-			c.SysProcAttr = nil // the shell belongs to the terminal's foreground, where it can read
-			return runAttached(c)
+			return o.attach(cmd.Context(), args[0], "bash", "--login")
 		},
 	}
 }
@@ -70,19 +64,10 @@ func (o *options) attach(ctx context.Context, host string, argv ...string) error
 	if err != nil {
 		return err
 	}
-	c, err := h.Command(ctx, argv...)
-	if err != nil {
-		return err
-	}
-	return runAttached(c)
-}
-
-func runAttached(c *exec.Cmd) error {
-	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
-	err := c.Run()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() > 0 {
-		return exitCode(exit.ExitCode())
+	err = h.Run(ctx, hosts.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Foreground: true}, argv...)
+	var failed *hosts.ExecError
+	if errors.As(err, &failed) && failed.ExitCode > 0 {
+		return exitCode(failed.ExitCode) // the command has said why
 	}
 	return err
 }
@@ -111,7 +96,9 @@ func logsCommand(o *options) *cobra.Command {
 				return o.attach(cmd.Context(), h.Name(), argv...)
 			}
 			journal := filepath.Join(h.RootDir(), "var/log/journal")
-			return runAttached(exec.CommandContext(cmd.Context(), argv[0], append(argv[1:], "--directory="+journal)...))
+			local := exec.CommandContext(cmd.Context(), argv[0], append(argv[1:], "--directory="+journal)...)
+			local.Stdout, local.Stderr = os.Stdout, os.Stderr
+			return local.Run()
 		},
 	}
 	cmd.Flags().StringVarP(&unit, "unit", "u", "", "only this unit")

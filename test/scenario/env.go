@@ -1,11 +1,11 @@
 package scenario
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -57,23 +57,28 @@ func Open(f *testfleet.Fleet, out io.Writer) (*Env, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
-	root := checkout()
+	root, err := checkout()
+	if err != nil {
+		return nil, err
+	}
 	return &Env{Fleet: f, Config: cfg, Kube: kube, Client: c, Root: root, Bin: filepath.Join(root, "bin"), Out: out}, nil
 }
 
-// checkout is the root of the source tree that this file was compiled from, or the working directory.
-func checkout() string {
-	if _, file, _, ok := runtime.Caller(0); ok {
-		root := filepath.Join(filepath.Dir(file), "..", "..")
-		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
-			return root
-		}
-	}
-	wd, err := os.Getwd()
+// checkout is the root of the source tree around the working directory.
+func checkout() (string, error) {
+	dir, err := os.Getwd()
 	if err != nil {
-		return "."
+		return "", fmt.Errorf("finding the checkout: %w", err)
 	}
-	return wd
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", errors.New("there is no go.mod above the working directory: run this inside a checkout of Refit")
+		}
+		dir = filepath.Dir(dir)
+	}
 }
 
 // Say prints one line for people.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
@@ -19,14 +21,25 @@ var (
 // AppImage is the application's image in the fleet's registry.
 const AppImage = "registry.fleet.test/app:v1"
 
-// Options are a fleet at From that can go to To.
+// Options are a fleet at From that can go to To. The fleet program that `make fleet` has built is used where it is there.
 func Options(name string, workers int, progress io.Writer) testfleet.Options {
+	if root, err := checkout(); err == nil {
+		if program := filepath.Join(root, "bin", "fleet"); isFile(program) {
+			testfleet.Program = program
+		}
+	}
 	return testfleet.Options{
 		Name: name, ControlPlanes: 1, Workers: workers,
 		Kubernetes: From.Kubernetes, AlsoKubernetes: []string{To.Kubernetes},
 		Containerd: "v" + From.Containerd, AlsoContainerd: []string{"v" + To.Containerd},
+		CoreDNS:  true,
 		Progress: progress,
 	}
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
 }
 
 // Adopt makes Machines and MachineDeployments from what runs, and waits until every machine has reported.

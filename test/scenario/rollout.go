@@ -35,11 +35,7 @@ func (e *Env) Edit(ctx context.Context, w Wish) error {
 	}
 	for i := range pools.Items {
 		p := &pools.Items[i]
-		versions := map[string]any{"kubelet": w.Kubernetes, "containerRuntime": map[string]any{"name": "containerd", "version": w.Containerd}}
-		if v := p.Spec.Template.Spec.Versions; v != nil && v.ControlPlane != "" {
-			versions["controlPlane"] = w.Kubernetes
-		}
-		patch, err := json.Marshal(map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"versions": versions}}}})
+		patch, err := json.Marshal(map[string]any{"spec": map[string]any{"template": map[string]any{"spec": edit(p, w)}}})
 		if err != nil {
 			return fmt.Errorf("writing the edit of %s: %w", p.Name, err)
 		}
@@ -48,6 +44,17 @@ func (e *Env) Edit(ctx context.Context, w Wish) error {
 		}
 	}
 	return nil
+}
+
+func edit(p *v1alpha1.MachineDeployment, w Wish) map[string]any {
+	versions := map[string]any{"kubelet": w.Kubernetes, "containerRuntime": map[string]any{"name": "containerd", "version": w.Containerd}}
+	spec := map[string]any{"versions": versions}
+	if v := p.Spec.Template.Spec.Versions; v != nil && v.ControlPlane != "" {
+		versions["controlPlane"] = w.Kubernetes
+		// kubeadm does not know the kernel that the fleet's hosts share, nor cgroup v1: both are of this machine.
+		spec["kubeadm"] = map[string]any{"ignorePreflightErrors": []string{"SystemVerification"}}
+	}
+	return spec
 }
 
 // Machines lists the machines by name.

@@ -27,7 +27,7 @@ func (m *maker) aptEntry() string {
 }
 
 func (m *maker) aptItems() ([]item, error) {
-	return []item{{name: "apt repositories", entry: m.aptEntry(), eta: 10 * time.Second, make: m.makeApt}}, nil
+	return []item{{name: "apt repositories", entry: m.aptEntry(), eta: 5 * time.Second, make: m.makeApt}}, nil
 }
 
 func (m *maker) makeApt(ctx context.Context, w workplace) error {

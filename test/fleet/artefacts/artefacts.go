@@ -18,6 +18,9 @@ type Config struct {
 	// Mirror is the base URL of a mirror of the Kubernetes release site. Empty, or not reachable: the binaries are built
 	// from Go modules.
 	Mirror string
+	// CoreDNS makes the image of the cluster's name server too. Each release of it has dependencies of its own, so that
+	// takes about as long as half of Kubernetes; a fleet whose workload looks up no names does without.
+	CoreDNS bool
 	// Progress is called when work on an item starts, reaches something worth a note, and ends.
 	Progress func(Event)
 }

@@ -52,7 +52,7 @@ func (m *maker) debItems() ([]item, error) {
 	var items []item
 	for _, b := range m.debBuilds() {
 		items = append(items, item{
-			name: fmt.Sprintf("packages %s %s", b.name, b.version()), entry: b.entry(), eta: 15 * time.Second,
+			name: fmt.Sprintf("packages %s %s", b.name, b.version()), entry: b.entry(), eta: 5 * time.Second,
 			make: func(_ context.Context, w workplace) error { return m.makeDebs(w, b) },
 		})
 	}

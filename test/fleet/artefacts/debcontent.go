@@ -22,9 +22,11 @@ fi`),
 		depends: []string{"kubelet (>= 1.19.0)"},
 		texts:   map[string]string{"/usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf": kubeadmDropIn},
 		// The drop-in belongs to the kubelet's unit, so the kubelet is restarted to use it: installing kubeadm disturbs.
-		postinst: script(`if [ "$1" = "configure" ] && [ -d /run/systemd/system ]; then
-	systemctl --system daemon-reload >/dev/null || true
-` + restartIfActive("kubelet.service") + `fi`),
+		postinst: script(`if [ "$1" = "configure" ]; then
+	if [ -d /run/systemd/system ]; then
+		systemctl --system daemon-reload >/dev/null || true
+` + restartIfActive("kubelet.service") + `	fi
+fi`),
 	},
 	{name: "kubectl", description: "Command-line utility for interacting with a Kubernetes cluster", binaries: []string{"kubectl"}},
 }

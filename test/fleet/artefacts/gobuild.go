@@ -51,9 +51,10 @@ func (b goBuild) run(ctx context.Context, w workplace) error {
 	return nil
 }
 
-// generate writes the module. A file that imports the commands lets `go mod tidy` complete the module's requirements;
-// it carries on past packages that only tests of dependencies import. A published module's own `replace` lines are ignored when it is a dependency, so
-// they are repeated: a local directory stands for the module of the same release that was published from it.
+// generate writes the module. A file that imports the commands lets `go mod tidy` complete the module's requirements; it
+// carries on past packages that only tests of dependencies import. A published module's own `replace` lines are ignored
+// when it is a dependency, so they are repeated: a local directory stands for the module of the same release that was
+// published from it.
 func (b goBuild) generate(ctx context.Context, w workplace, src string) error {
 	if err := os.MkdirAll(src, 0o755); err != nil {
 		return fmt.Errorf("creating generated module: %w", err)

@@ -73,8 +73,10 @@ func (m *maker) imageBuilds() []imageBuild {
 	var all []imageBuild
 	for _, v := range m.Kubernetes {
 		all = append(all, m.controlPlaneImages(v)...)
-		all = append(all, m.proxyImage(v), m.etcdImage(v), dnsImage(m.cache.wantedTag(v, "coredns")))
-		all = append(all, programImage("pause", m.cache.wantedTag(v, "pause"), "/pause"))
+		all = append(all, m.proxyImage(v), m.etcdImage(v), programImage("pause", m.cache.wantedTag(v, "pause"), "/pause"))
+		if m.CoreDNS {
+			all = append(all, dnsImage(m.cache.wantedTag(v, "coredns")))
+		}
 	}
 	all = append(all, programImage("app", "v1", "/app"), programImage("app", "v2", "/app"))
 	var once []imageBuild

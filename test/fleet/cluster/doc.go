@@ -6,5 +6,8 @@
 //	kubeadm   kubeadm's configuration files
 //	up        init, join, wait for Ready; each part only where it is missing
 //
-// Known to hold here: see runtime.go for which kubelet runs with which containerd.
+// Kubelets v1.36.3 and v1.37.2 run with containerd 1.7 (seen with 1.7.35) as well as with 2.x: it answers the CRI call
+// RuntimeConfig with Unimplemented, upon which they log that they fall back to cgroupDriver of their own configuration, and
+// count it as kubelet_cri_losing_support{version="1.37.0"} and {version="1.38.0"}: the release that will refuse moved on by one.
+// kubeadm v1.37 warns of the same (ContainerRuntimeVersion) and names 1.38.
 package cluster

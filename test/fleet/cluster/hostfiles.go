@@ -57,11 +57,13 @@ func hostFiles(h hosts.Host, pauseImage string) ([]hosts.File, error) {
 		return nil, err
 	}
 	names := fmt.Sprintf("127.0.0.1 localhost\n%s %s\n%s", h.Address(), h.Name, fleetNames(h.Site))
+	// Nobody answers there, but CoreDNS refuses to start with nobody to ask.
+	resolv := fmt.Sprintf("nameserver %s\noptions timeout:1 attempts:1\n", h.Site.Gateway())
 	return []hosts.File{
 		{Path: "/etc/machine-id", Content: []byte(hex.EncodeToString(machineID) + "\n"), Mode: 0o444},
 		{Path: "/etc/hostname", Content: []byte(h.Name + "\n"), Mode: 0o644},
 		{Path: "/etc/hosts", Content: []byte(names), Mode: 0o644},
-		{Path: "/etc/resolv.conf", Content: []byte("options timeout:1 attempts:1\n"), Mode: 0o644},
+		{Path: "/etc/resolv.conf", Content: []byte(resolv), Mode: 0o644},
 		{Path: "/etc/containerd/config.toml", Content: []byte(containerdConfig(pauseImage)), Mode: 0o644},
 		{Path: "/etc/containerd/certs.d/" + daemon.RegistryHost + "/hosts.toml", Content: []byte(registryConfig), Mode: 0o644},
 		{Path: "/etc/crictl.yaml", Content: []byte("runtime-endpoint: " + criSocket + "\n"), Mode: 0o644},

@@ -11,9 +11,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -22,6 +21,9 @@ import (
 )
 
 const (
+	// readyTimeout covers a control plane that comes back as a whole on few cores.
+	readyTimeout = 8 * time.Minute
+
 	kubeadmConfig = "/etc/kubernetes/kubeadm.yaml"
 	adminConfig   = "/etc/kubernetes/admin.conf"
 )
@@ -62,7 +64,7 @@ func (c *Cluster) initialise(ctx context.Context) error {
 		return err
 	}
 	values := valuesFor(h, c.Fleet.Name, c.Fleet.Kubernetes)
-	values.SkipCoreDNS = !slices.ContainsFunc(c.Fleet.Images, func(i state.Image) bool { return strings.Contains(i.Ref, "/coredns") })
+	values.SkipCoreDNS = !c.Fleet.CoreDNS
 	config, err := render(initTemplate, values)
 	if err != nil {
 		return err
@@ -86,6 +88,9 @@ func (c *Cluster) joinAll(ctx context.Context) error {
 	}
 	if len(missing) == 0 {
 		return nil
+	}
+	if err := c.kubectl(ctx, "get", "nodes"); err != nil {
+		return fmt.Errorf("waiting for the API before hosts join: %w", err)
 	}
 	ticket, err := c.newTicket(ctx)
 	if err != nil {
@@ -196,11 +201,10 @@ func (c *Cluster) reset(ctx context.Context, h hosts.Host) error {
 	if err := runKubeadm(ctx, h, "reset", "--force", "--cri-socket", criSocket); err != nil {
 		return fmt.Errorf("taking back an interrupted kubeadm run on %s: %w", h.Name, err)
 	}
-	cp, err := c.controlPlane()
-	if err != nil {
+	if _, err := c.controlPlane(); err != nil {
 		return nil //nolint:nilerr // no cluster yet, so no Node either
 	}
-	if _, err := cp.Exec(ctx, nil, "kubectl", "--kubeconfig", adminConfig, "delete", "node", h.Name, "--ignore-not-found"); err != nil {
+	if err := c.kubectl(ctx, "delete", "node", h.Name, "--ignore-not-found"); err != nil {
 		return fmt.Errorf("removing the half-joined node %s: %w", h.Name, err)
 	}
 	return nil
@@ -238,18 +242,36 @@ func (c *Cluster) controlPlane() (hosts.Host, error) {
 }
 
 func (c *Cluster) awaitReady(ctx context.Context) error {
+	args := []string{"wait", "--for=condition=Ready", "--timeout=1m"}
+	for _, h := range c.Fleet.Hosts {
+		args = append(args, "node/"+h.Name)
+	}
+	if err := c.kubectl(ctx, args...); err != nil {
+		return fmt.Errorf("waiting for the nodes to be Ready: %w", err)
+	}
+	return nil
+}
+
+// kubectl asks again after every failure: an API server that has just started refuses even its administrator.
+func (c *Cluster) kubectl(ctx context.Context, args ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
 	cp, err := c.controlPlane()
 	if err != nil {
 		return err
 	}
-	args := []string{"kubectl", "--kubeconfig", adminConfig, "wait", "--for=condition=Ready", "--timeout=8m"}
-	for _, h := range c.Fleet.Hosts {
-		args = append(args, "node/"+h.Name)
+	argv := append([]string{"kubectl", "--kubeconfig", adminConfig}, args...)
+	for {
+		_, err := cp.Exec(ctx, nil, argv...)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(time.Second):
+		}
 	}
-	if _, err := cp.Exec(ctx, nil, args...); err != nil {
-		return fmt.Errorf("waiting for the nodes to be Ready: %w", err)
-	}
-	return nil
 }
 
 // AdminConfig reads the cluster administrator's kubeconfig.

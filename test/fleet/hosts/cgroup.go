@@ -32,7 +32,7 @@ func UnifiedCgroups() bool {
 }
 
 func hierarchies() ([]hierarchy, error) {
-	data, err := os.ReadFile("/proc/self/mounts")
+	data, err := os.ReadFile("/proc/thread-self/mounts")
 	if err != nil {
 		return nil, fmt.Errorf("reading the mounts of this machine: %w", err)
 	}

@@ -11,7 +11,7 @@ import (
 
 // programs are what this package runs, with the Debian packages that have them.
 var programs = map[string]string{
-	"ip": "iproute2", "nsenter": "util-linux", "sysctl": "procps", "systemd-nspawn": "systemd-container", "journalctl": "systemd",
+	"ip": "iproute2", "sysctl": "procps", "systemd-nspawn": "systemd-container", "journalctl": "systemd",
 }
 
 // Preflight names all that is missing on this machine to run hosts.

@@ -73,7 +73,7 @@ func (h Host) WriteFile(path string, content []byte, mode os.FileMode) error {
 
 // mountsBelow lists the mount points at and below dir, in the order they were mounted.
 func mountsBelow(dir string) ([]string, error) {
-	data, err := os.ReadFile("/proc/self/mountinfo")
+	data, err := os.ReadFile("/proc/thread-self/mountinfo")
 	if err != nil {
 		return nil, fmt.Errorf("reading the mounts of this machine: %w", err)
 	}

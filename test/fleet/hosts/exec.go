@@ -29,6 +29,9 @@ type ExecError struct {
 
 // Error names host, command, exit code and what the command said.
 func (e *ExecError) Error() string {
+	if e.ExitCode < 0 { // a signal, or the context
+		return fmt.Sprintf("running %q on %s: %v: %s", strings.Join(e.Argv, " "), e.Host, e.Err, e.Stderr)
+	}
 	return fmt.Sprintf("running %q on %s: exit code %d: %s", strings.Join(e.Argv, " "), e.Host, e.ExitCode, e.Stderr)
 }
 
@@ -67,45 +70,51 @@ func isInit(pid int) bool {
 // Running says whether the host's systemd is alive.
 func (h Host) Running() bool { return h.Leader() != 0 }
 
+// Streams are the input and output of a command; nil is nothing, as with os/exec.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+	// Foreground leaves the command in our process group, so that it can read from our terminal.
+	Foreground bool
+}
+
 // Exec runs argv inside the host as root and returns what it printed on stdout, also when it fails: then err is an
 // *ExecError, or ErrOff. The command ends with the context.
 func (h Host) Exec(ctx context.Context, stdin io.Reader, argv ...string) ([]byte, error) {
 	var out, errOut bytes.Buffer
-	cmd, err := h.Command(ctx, argv...)
+	err := h.Run(ctx, Streams{In: stdin, Out: &out, Err: &errOut}, argv...)
+	var failed *ExecError
+	if errors.As(err, &failed) {
+		failed.Stderr = strings.TrimSpace(errOut.String())
+	}
+	return out.Bytes(), err
+}
+
+// Run runs argv inside the host as root, with the given streams.
+func (h Host) Run(ctx context.Context, s Streams, argv ...string) error {
+	cmd, err := h.startInside(func() *exec.Cmd {
+		cmd := exec.CommandContext(ctx, lookPath(argv[0]), argv[1:]...)
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = s.In, s.Out, s.Err
+		cmd.Dir = "/"
+		cmd.Env = []string{"PATH=" + hostPath, "HOME=/root", "LANG=C.UTF-8", "TERM=" + os.Getenv("TERM")}
+		cmd.WaitDelay = 5 * time.Second
+		if !s.Foreground {
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+			cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+		}
+		return cmd
+	})
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("running %q on %s: %w", strings.Join(argv, " "), h.Name, err)
 	}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &out, &errOut
-	if err := cmd.Run(); err != nil {
-		return out.Bytes(), h.execError(argv, errOut.String(), err)
+	if err := cmd.Wait(); err != nil {
+		failed := &ExecError{Host: h.Name, Argv: argv, ExitCode: cmd.ProcessState.ExitCode(), Err: err}
+		if ctx.Err() != nil {
+			failed.Err = errors.Join(ctx.Err(), err)
+		}
+		return failed
 	}
-	return out.Bytes(), nil
-}
-
-func (h Host) execError(argv []string, stderr string, err error) error {
-	code := -1
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		code = exit.ExitCode()
-	}
-	return &ExecError{Host: h.Name, Argv: argv, ExitCode: code, Stderr: strings.TrimSpace(stderr), Err: err}
-}
-
-// Command prepares argv to run inside the host; the caller wires its input and output.
-func (h Host) Command(ctx context.Context, argv ...string) (*exec.Cmd, error) {
-	leader := h.Leader()
-	if leader == 0 {
-		return nil, fmt.Errorf("running %q on %s: %w", strings.Join(argv, " "), h.Name, ErrOff)
-	}
-	args := append([]string{"--target", strconv.Itoa(leader), "--all", "--"}, argv...)
-	cmd := exec.CommandContext(ctx, "nsenter", args...)
-	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8",
-		"TERM=" + os.Getenv("TERM")}
-	// nsenter forks to enter the pid namespace: only the process group reaches the command itself.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = 5 * time.Second
-	return cmd, nil
+	return nil
 }
 
 // CopyIn copies a file of this machine onto the host, atomically: a reader in the host sees the old file or the new one.

@@ -1,12 +1,15 @@
 package hosts
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 func TestNoTwoFleetsShareAnAddress(t *testing.T) {
@@ -112,4 +115,17 @@ func TestTheEndOfALongOutputIsKept(t *testing.T) {
 	assert.Less(t, len(got), 2100)
 	assert.Contains(t, got, "the reason")
 	assert.Equal(t, "short", tail([]byte(" short\n")))
+}
+
+func TestTheFirstThreadIsNeverThrownAway(t *testing.T) {
+	runtime.GOMAXPROCS(1)
+	t.Cleanup(func() { runtime.GOMAXPROCS(runtime.NumCPU()) })
+	for range 200 {
+		require.NoError(t, onThrowawayThread(func() error {
+			if unix.Gettid() == unix.Getpid() {
+				return errors.New("this is the first thread")
+			}
+			return nil
+		}))
+	}
 }

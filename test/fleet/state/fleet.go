@@ -36,6 +36,8 @@ type Fleet struct {
 	Containerd     string   `json:"containerd"`
 	AlsoKubernetes []string `json:"alsoKubernetes,omitempty"`
 	AlsoContainerd []string `json:"alsoContainerd,omitempty"`
+	// CoreDNS says that the cluster has a name server.
+	CoreDNS bool `json:"coreDNS,omitempty"`
 	// Layers are the lower directories of every host's disk, top first.
 	Layers []string `json:"layers,omitempty"`
 	// AptDir, Images, PauseImage and BlobDir are what the daemon serves.

@@ -1,9 +1,11 @@
 package state
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"github.com/refit-dev/refit/test/fleet/hosts"
 )
@@ -14,7 +16,10 @@ func Lock(name string) (unlock func(), err error) {
 	if err := CheckName(name); err != nil {
 		return nil, err
 	}
-	unlock, err = hosts.TryLock(filepath.Join(Dir(name), "lock"))
+	// A process that was just killed still holds its lock for an instant.
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	unlock, err = hosts.Lock(ctx, filepath.Join(Dir(name), "lock"))
 	if errors.Is(err, hosts.ErrLocked) {
 		return nil, fmt.Errorf("fleet %s is being brought up or down already; wait for that to end: %w", name, err)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 
 	"github.com/refit-dev/refit/test/fleet/cluster"
@@ -21,6 +20,9 @@ type Options struct {
 	Kubernetes, Containerd string
 	// AlsoKubernetes and AlsoContainerd are offered by mirror and registry as well, to upgrade to.
 	AlsoKubernetes, AlsoContainerd []string
+	// CoreDNS gives the cluster its name server, as kubeadm does by itself. Each of its releases takes minutes to build once.
+	// Without it, kubeadm upgrade wants CoreDNSUnsupportedPlugins and CoreDNSMigration ignored.
+	CoreDNS bool
 	// Progress receives one line per thing done. Nil: silence.
 	Progress io.Writer
 }
@@ -116,9 +118,9 @@ func (h *Host) Exec(ctx context.Context, stdin io.Reader, argv ...string) ([]byt
 	return h.machine.Exec(ctx, stdin, argv...)
 }
 
-// Command prepares argv to run inside the host; the caller wires its input and output.
-func (h *Host) Command(ctx context.Context, argv ...string) (*exec.Cmd, error) {
-	return h.machine.Command(ctx, argv...)
+// Run runs argv as root inside the host with the given streams.
+func (h *Host) Run(ctx context.Context, s hosts.Streams, argv ...string) error {
+	return h.machine.Run(ctx, s, argv...)
 }
 
 // CopyIn copies a file of this machine onto the host.

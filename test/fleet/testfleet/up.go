@@ -92,13 +92,16 @@ func exactVersion(of, v string) (*semver.Version, error) {
 func (o Options) record() (record *state.Fleet, fresh bool, err error) {
 	record, err = state.Load(o.Name)
 	if errors.Is(err, state.ErrUnknown) {
-		record, fresh = &state.Fleet{Name: o.Name, Kubernetes: o.Kubernetes, Containerd: o.Containerd}, true
+		record, fresh = &state.Fleet{Name: o.Name, Kubernetes: o.Kubernetes, Containerd: o.Containerd, CoreDNS: o.CoreDNS}, true
 	} else if err != nil {
 		return nil, false, err
 	}
 	if record.Kubernetes != o.Kubernetes || record.Containerd != o.Containerd {
 		return nil, false, fmt.Errorf("fleet %s started with Kubernetes %s and containerd %s, not %s and %s: take it down first, or add versions with --also-kubernetes and --also-containerd",
 			o.Name, record.Kubernetes, record.Containerd, o.Kubernetes, o.Containerd)
+	}
+	if o.CoreDNS && !record.CoreDNS {
+		return nil, false, fmt.Errorf("fleet %s started without CoreDNS: take it down first", o.Name)
 	}
 	record.AlsoKubernetes = union(record.AlsoKubernetes, o.AlsoKubernetes)
 	record.AlsoContainerd = union(record.AlsoContainerd, o.AlsoContainerd)
@@ -142,7 +145,7 @@ func (u *bringUp) collect(ctx context.Context) error {
 	r := u.record()
 	config := artefacts.Config{
 		Kubernetes: union([]string{r.Kubernetes}, r.AlsoKubernetes), Containerd: union([]string{r.Containerd}, r.AlsoContainerd),
-		Mirror: os.Getenv("REFIT_FLEET_MIRROR"), Progress: u.say.artefact,
+		CoreDNS: r.CoreDNS, Mirror: os.Getenv("REFIT_FLEET_MIRROR"), Progress: u.say.artefact,
 	}
 	var err error
 	if u.set, err = ensureArtefacts(ctx, config, u.say); err != nil {

@@ -33,6 +33,18 @@ type Server struct {
 // Start starts a server with the CRDs installed, for as long as the test runs.
 func Start(t testing.TB) *Server {
 	t.Helper()
+	srv := StartShared(t)
+	t.Cleanup(func() {
+		if err := srv.Stop(); err != nil {
+			t.Errorf("stopping the Kubernetes API server: %v", err)
+		}
+	})
+	return srv
+}
+
+// StartShared starts a server that outlives the test: the package's TestMain stops it.
+func StartShared(t testing.TB) *Server {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	srv, err := Launch(ctx)
@@ -42,11 +54,6 @@ func Start(t testing.TB) *Server {
 	if err != nil {
 		t.Fatalf("starting a Kubernetes API server: %v", err)
 	}
-	t.Cleanup(func() {
-		if err := srv.Stop(); err != nil {
-			t.Errorf("stopping the Kubernetes API server: %v", err)
-		}
-	})
 	return srv
 }
 

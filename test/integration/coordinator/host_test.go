@@ -242,9 +242,16 @@ func (h *host) accept(m *v1alpha1.Machine) error {
 		}
 	}
 	if h.acceptDelay > 0 {
+		delay := h.acceptDelay
 		h.mu.Unlock()
-		time.Sleep(h.acceptDelay)
+		select {
+		case <-time.After(delay):
+		case <-h.w.ctx.Done():
+		}
 		h.mu.Lock()
+		if h.w.ctx.Err() != nil {
+			return h.w.ctx.Err()
+		}
 	}
 	h.status["accepted"] = map[string]any{"grantID": g.ID}
 	h.status["observedEpoch"] = g.Epoch

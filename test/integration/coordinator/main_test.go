@@ -11,7 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/refit-dev/refit/test/integration/apiserver"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 var (
@@ -21,6 +23,7 @@ var (
 
 // TestMain starts one API server with the shipped manifests, and builds the program.
 func TestMain(m *testing.M) {
+	log.SetLogger(logr.Discard())
 	os.Exit(func() int {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
@@ -48,11 +51,15 @@ func prepare(ctx context.Context, dir string) error {
 		return err
 	}
 	root := repository()
-	files := []string{"namespaces.yaml", "rbac/role.yaml", "rbac/bindings.yaml"}
+	deploy := filepath.Join(root, "deploy")
+	files := []string{"coordinator/namespaces.yaml", "coordinator/rbac/role.yaml", "coordinator/rbac/bindings.yaml", "policy/coordinator.yaml"}
 	for _, f := range files {
-		if err := server.ApplyFiles(ctx, filepath.Join(root, "deploy", "coordinator", f)); err != nil {
+		if err := server.ApplyFiles(ctx, filepath.Join(deploy, f)); err != nil {
 			return errors.Join(err, server.Stop())
 		}
+	}
+	if err := server.Apply(ctx, []byte(defaultAccount)); err != nil {
+		return errors.Join(err, server.Stop())
 	}
 	program = filepath.Join(dir, "refit-coordinator")
 	build := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/refit-coordinator")
@@ -62,6 +69,9 @@ func prepare(ctx context.Context, dir string) error {
 	}
 	return nil
 }
+
+// Without a controller manager nothing makes the account that pods run under.
+const defaultAccount = "{apiVersion: v1, kind: ServiceAccount, metadata: {name: default, namespace: default}, automountServiceAccountToken: false}"
 
 func repository() string {
 	_, here, _, _ := runtime.Caller(0)

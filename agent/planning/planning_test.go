@@ -1,0 +1,129 @@
+package planning_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/refit-dev/refit/agent/launch"
+	"github.com/refit-dev/refit/agent/planning"
+	"github.com/refit-dev/refit/agent/store"
+	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/pkg/upgrade"
+)
+
+// executor answers by fields, and notes what it was asked.
+type executor struct {
+	facts    upgrade.Facts
+	offers   []upgrade.Candidate
+	staged   launch.StageResult
+	fail     map[string]error
+	calls    []string
+	packages []string
+}
+
+func (x *executor) do(call string) error {
+	x.calls = append(x.calls, call)
+	return x.fail[call]
+}
+
+func (x *executor) Facts(_ context.Context, packages []string) (upgrade.Facts, error) {
+	x.packages = packages
+	return x.facts, x.do("facts")
+}
+
+func (x *executor) Candidates(context.Context, upgrade.CandidateRequest) ([]upgrade.Candidate, error) {
+	return x.offers, x.do("candidates")
+}
+
+func (x *executor) Stage(context.Context, upgrade.Plan) (launch.StageResult, error) {
+	return x.staged, x.do("stage")
+}
+
+const debian = "http://deb.example/debian"
+
+// opensslHost could have openssl newer.
+func opensslHost() *executor {
+	return &executor{
+		facts: upgrade.Facts{
+			OS: upgrade.OSFacts{ID: "debian", VersionID: "12", Family: "apt"}, Host: upgrade.HostFacts{BootID: "b"},
+			Packages: upgrade.PackageFacts{
+				Manager:   "apt",
+				Installed: []upgrade.InstalledPackage{{Name: "openssl", Version: "3.0.14-1", State: "installed"}},
+				Sources:   []upgrade.SourceFacts{{File: "/etc/apt/sources.list", URI: debian, Suites: []string{"bookworm"}, Provides: []string{"openssl"}}},
+			},
+		},
+		offers: []upgrade.Candidate{{Name: "openssl", Version: "3.0.15-1", Source: debian, Path: "openssl.deb", SHA256: "x", Size: 1}},
+		staged: launch.StageResult{Duration: 3 * time.Second, Findings: []upgrade.Finding{{Severity: "Warning", Reason: "NoRollback", Message: "m"}}},
+	}
+}
+
+func machine() *v1alpha1.Machine {
+	m := &v1alpha1.Machine{}
+	m.Name = "w1"
+	m.Spec.Roles = []v1alpha1.Role{v1alpha1.RoleWorker}
+	m.Spec.OS = &v1alpha1.OSSpec{Packages: []v1alpha1.Package{{Name: "openssl", Version: "3.0.15-1"}}}
+	m.Status.Assignment = &v1alpha1.Assignment{ID: "4-a", Generation: 4, Type: v1alpha1.OperationUpgrade, Target: v1alpha1.Target{OS: true}}
+	return m
+}
+
+func TestPlanIsStagedAndFrozen(t *testing.T) {
+	x, records := opensslHost(), store.New(t.TempDir())
+	out := (&planning.Planner{Executor: x, Records: records}).Plan(t.Context(), machine())
+	require.Nil(t, out.Refused)
+	require.NotNil(t, out.Frozen)
+	assert.Equal(t, []string{"facts", "candidates", "stage"}, x.calls)
+	assert.Equal(t, []string{"openssl"}, x.packages, "the facts cover what spec names")
+	assert.EqualValues(t, 4, out.Frozen.Generation)
+	assert.Equal(t, 3*time.Second, out.Frozen.StageDuration)
+	assert.Contains(t, out.Frozen.Plan.Findings, x.staged.Findings[0], "what staging found is part of the plan")
+	onDisk, err := records.Plan("4-a")
+	require.NoError(t, err)
+	assert.Equal(t, out.Frozen.Plan.Hash, onDisk.Plan.Hash)
+}
+
+func TestEachFailureHasItsReasonAndFreezesNothing(t *testing.T) {
+	plain := errors.New("it did not work")
+	for name, tc := range map[string]struct {
+		change   func(x *executor)
+		reason   string
+		terminal bool
+	}{
+		"the host cannot be probed":         {failing("facts", plain), planning.ReasonProbeFailed, false},
+		"the repository is away":            {failing("candidates", plain), planning.ReasonSourceUnavailable, false},
+		"the executor says why":             {failing("candidates", &upgrade.Blocked{Reason: "KeyExpired", Message: "m", Terminal: true}), "KeyExpired", true},
+		"the version is nowhere":            {func(x *executor) { x.offers = nil }, upgrade.ReasonVersionNotFound, true},
+		"the staging breaks":                {failing("stage", plain), planning.ReasonStageFailed, false},
+		"the staging refuses":               {refusing("DiskFull"), "DiskFull", true},
+		"the staging refuses without words": {func(x *executor) { x.staged = launch.StageResult{Refused: true} }, planning.ReasonStageFailed, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x, records := opensslHost(), store.New(t.TempDir())
+			tc.change(x)
+			out := (&planning.Planner{Executor: x, Records: records}).Plan(t.Context(), machine())
+			assert.Nil(t, out.Frozen)
+			require.NotNil(t, out.Refused)
+			assert.Equal(t, tc.reason, out.Refused.Reason)
+			assert.Equal(t, tc.terminal, out.Refused.Terminal)
+			assert.NotEmpty(t, out.Refused.Message)
+			_, err := records.Plan("4-a")
+			assert.Error(t, err)
+		})
+	}
+}
+
+func failing(call string, err error) func(*executor) {
+	return func(x *executor) { x.fail = map[string]error{call: err} }
+}
+
+func refusing(reason string) func(*executor) {
+	return func(x *executor) {
+		x.staged = launch.StageResult{Refused: true, Findings: []upgrade.Finding{
+			{Severity: "Info", Reason: "Fine", Message: "all well"}, {Severity: "Error", Reason: reason, Message: "/var has no room"},
+		}}
+	}
+}

@@ -1,0 +1,69 @@
+package status_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/cli/status"
+)
+
+func reported(change func(*v1alpha1.MachineStatus)) *v1alpha1.Machine {
+	m := &v1alpha1.Machine{Status: v1alpha1.MachineStatus{Host: &v1alpha1.HostIdentity{MachineID: "m"}}}
+	change(&m.Status)
+	return m
+}
+
+func condition(kind string, s metav1.ConditionStatus, reason, message string) []metav1.Condition {
+	return []metav1.Condition{{Type: kind, Status: s, Reason: reason, Message: message}}
+}
+
+func TestAMachineSaysWhatItWaitsFor(t *testing.T) {
+	for name, tc := range map[string]struct {
+		machine *v1alpha1.Machine
+		want    string
+	}{
+		"nothing": {reported(func(s *v1alpha1.MachineStatus) {
+			s.Conditions = condition(v1alpha1.ConditionUpToDate, metav1.ConditionTrue, "UpToDate", "all well")
+		}), ""},
+		"a gate": {reported(func(s *v1alpha1.MachineStatus) {
+			s.Conditions = condition(v1alpha1.ConditionWaiting, metav1.ConditionTrue, "BudgetExhausted", "1 of 1 unavailable")
+		}), "BudgetExhausted: 1 of 1 unavailable"},
+		"a step": {reported(func(s *v1alpha1.MachineStatus) {
+			s.LastOperation = &v1alpha1.Operation{State: v1alpha1.OperationProcessing, Step: "InstallPackages", StepsDone: 1, StepsTotal: 4}
+		}), "step 2 of 4: InstallPackages"},
+		"its host": {reported(func(s *v1alpha1.MachineStatus) {
+			s.HostFailure = &v1alpha1.Failure{Reason: "VersionNotFound", Message: "no source has v1.99.0"}
+		}), "VersionNotFound: no source has v1.99.0"},
+		"its agent": {&v1alpha1.Machine{}, "AgentSilent: the agent of this host has never reported"},
+		"a change": {reported(func(s *v1alpha1.MachineStatus) {
+			s.Conditions = condition(v1alpha1.ConditionUpToDate, metav1.ConditionFalse, "Outdated", "kubelet v1.36.3, wants v1.37.2")
+		}), "Outdated: kubelet v1.36.3, wants v1.37.2"},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, status.WaitsFor(tc.machine)) })
+	}
+}
+
+func TestTheTablesShowPoolsAndMachines(t *testing.T) {
+	m := reported(func(s *v1alpha1.MachineStatus) {
+		s.Phase = v1alpha1.PhaseOutdated
+		s.Versions = &v1alpha1.ObservedVersions{Kubelet: "v1.36.3", ContainerRuntime: &v1alpha1.ObservedRuntime{Text: "containerd://1.7.35"}}
+	})
+	m.Name, m.Spec.Roles = "w1", []v1alpha1.Role{v1alpha1.RoleWorker}
+	m.Spec.Versions = &v1alpha1.Versions{Kubelet: "v1.37.2"}
+	d := v1alpha1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Name: "workers"}}
+	d.Status = v1alpha1.MachineDeploymentStatus{Machines: 2, UpToDate: 1, Ready: 2, Conditions: condition(v1alpha1.ConditionProgressing, metav1.ConditionTrue, "RollingOut", "1 of 2 done")}
+	var out bytes.Buffer
+	require.NoError(t, status.Print(&out, []v1alpha1.MachineDeployment{d}, []v1alpha1.Machine{*m}))
+	var lines [][]string
+	for _, l := range strings.Split(strings.TrimSpace(out.String()), "\n") {
+		lines = append(lines, strings.Fields(l))
+	}
+	assert.Equal(t, []string{"workers", "2", "1", "2", "0", "-", "false", "RollingOut:", "1", "of", "2", "done"}, lines[1])
+	assert.Equal(t, []string{"w1", "Worker", "Outdated", "v1.36.3", "-", "containerd://1.7.35", "v1.37.2"}, lines[4])
+}

@@ -1,0 +1,172 @@
+package simulation
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+var update = flag.Bool("update", false, "write the transcripts anew")
+
+const mostRounds = 120
+
+func threeMachines(t *testing.T, f *fault) *cluster {
+	c := newCluster(t, f)
+	c.host("cp1", "control-plane", v1alpha1.RoleControlPlane)
+	c.host("w1", "workers", v1alpha1.RoleWorker)
+	c.host("w2", "workers", v1alpha1.RoleWorker)
+	c.pool("control-plane", v1alpha1.Versions{Kubelet: after, ControlPlane: after})
+	c.pool("workers", v1alpha1.Versions{Kubelet: after})
+	return c
+}
+
+// line is one machine at the end of a round.
+func (c *cluster) line(name string) string {
+	m := &v1alpha1.Machine{}
+	require.NoError(c.t, c.api.Get(context.Background(), types.NamespacedName{Namespace: namespace, Name: name}, m))
+	parts := []string{name, string(m.Status.Phase)}
+	if v := m.Status.Versions; v != nil {
+		parts = append(parts, v.Kubelet)
+	}
+	for _, s := range c.ledger().Slots {
+		if s.Machine == name {
+			parts = append(parts, "slot="+string(s.State))
+		}
+	}
+	if c.node(name).Spec.Unschedulable {
+		parts = append(parts, "cordoned")
+	}
+	if w := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionUpToDate); w != nil && w.Status != "True" {
+		parts = append(parts, w.Reason)
+	}
+	return strings.Join(parts, " ")
+}
+
+// run goes on until all is quiet, and returns the transcript: each round that changed something.
+func (c *cluster) run() string {
+	var out strings.Builder
+	last, quiet := "", 0
+	for i := 1; i <= mostRounds && quiet < 12; i++ {
+		c.round()
+		c.checkInvariants()
+		var lines []string
+		for _, h := range c.hosts {
+			lines = append(lines, "  "+c.line(h.name))
+		}
+		now := strings.Join(lines, "\n")
+		if now == last {
+			quiet++
+			continue
+		}
+		last, quiet = now, 0
+		fmt.Fprintf(&out, "round %d\n%s\n", i, now)
+	}
+	return out.String()
+}
+
+// checkInvariants holds at the end of every round, whatever has been killed.
+func (c *cluster) checkInvariants() {
+	away := 0
+	for _, h := range c.hosts {
+		if c.node(h.name).Spec.Unschedulable || h.working > 0 {
+			away++
+		}
+		if h.working > 0 {
+			assert.True(c.t, c.node(h.name).Spec.Unschedulable, "%s works on a node that was not cordoned", h.name)
+		}
+	}
+	assert.LessOrEqual(c.t, away, 1, "more than one machine is away")
+	if c.hosts[0].api == before {
+		for _, h := range c.hosts[1:] {
+			assert.Equal(c.t, before, h.kubelet, "%s is newer than the API server", h.name)
+		}
+	}
+}
+
+func golden(t *testing.T, name, text string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".golden")
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), text, "the rollout goes another way now: read the difference, and write it anew with go test -update if it is meant")
+}
+
+func TestARolloutGoesAsItsTranscriptSays(t *testing.T) {
+	t.Run("three machines", func(t *testing.T) {
+		golden(t, "three-machines", threeMachines(t, &fault{}).run())
+	})
+	t.Run("a worker fails", func(t *testing.T) {
+		c := threeMachines(t, &fault{})
+		c.hosts[1].fails = true
+		golden(t, "a-worker-fails", c.run())
+		assert.Equal(t, before, c.hosts[2].kubelet, "the rollout has paused itself")
+	})
+}
+
+// Every write of the coordinator is made the last one of its life: once lost on the
+// way, once done but never answered.
+func TestTheCoordinatorMayBeKilledAtAnyWrite(t *testing.T) {
+	counted := &fault{}
+	threeMachines(t, counted).run()
+	require.Greater(t, counted.writes, 30)
+	for _, late := range []bool{false, true} {
+		for at := 1; at <= counted.writes; at++ {
+			t.Run(fmt.Sprintf("write %d late %t", at, late), func(t *testing.T) {
+				c := threeMachines(t, &fault{at: at, late: late})
+				c.run()
+				require.Equal(t, 1, c.restarts)
+				for _, h := range c.hosts {
+					assert.Equal(t, after, h.kubelet, h.name)
+					assert.Len(t, h.runs, 1, "%s did its work once", h.name)
+					n := c.node(h.name)
+					assert.False(t, n.Spec.Unschedulable, h.name)
+					assert.NotContains(t, n.Annotations, v1alpha1.AnnotationCordonedBy)
+				}
+				assert.Empty(t, c.ledger().Slots)
+			})
+		}
+	}
+}
+
+// Two coordinators at once: the older one is still running when the newer one has
+// taken over. It may not write a ledger any more, and says so.
+func TestAnOlderCoordinatorIsDeposedAtItsNextWriteOfTheLedger(t *testing.T) {
+	c := threeMachines(t, &fault{})
+	older := c.coordinator
+	for range 4 {
+		c.round()
+	}
+	require.NotEmpty(t, c.ledger().Slots)
+	c.start() // the newer one
+	c.round()
+	newer := c.coordinator
+	for range 40 {
+		c.round()
+		c.coordinator = older
+		_ = c.lead(context.Background())
+		c.coordinator = newer
+		c.checkInvariants()
+		if older.deposed != nil {
+			break
+		}
+	}
+	require.Error(t, older.deposed)
+	c.run()
+	for _, h := range c.hosts {
+		assert.Equal(t, after, h.kubelet)
+		assert.Len(t, h.runs, 1)
+	}
+}

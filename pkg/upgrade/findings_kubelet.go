@@ -1,0 +1,116 @@
+package upgrade
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// removedFlags finds flags that the target's kubelet no longer knows, wherever they are set.
+func removedFlags(p *planner) []Finding {
+	k := p.in.Facts.Kubelet
+	if k == nil || !p.want.kubeletChanges {
+		return nil
+	}
+	var out []Finding
+	for _, path := range sortedKeys(k.FlagSources) {
+		for _, flag := range flagsIn(k.FlagSources[path]) {
+			minor, removed := goneBy(kubeletFlagsRemoved, flag, p.want.kubelet)
+			if removed && !p.kubeadmCleans(path, flag) {
+				out = append(out, failure(FindingFlagRemoved, "%s sets --%s for the kubelet, which kubelets from v1.%d do not know and so would not start: remove it there, then retry", path, flag, minor))
+			}
+		}
+	}
+	return out
+}
+
+// kubeadmFlagsFile is kubeadm's own; everything else is the owner's and is never edited.
+const kubeadmFlagsFile = "/var/lib/kubelet/kubeadm-flags.env"
+
+// kubeadmCleans says that the hop's kubeadm takes a flag out of its own file: only the
+// kubeadm of the very minor does, those after it take it for done.
+func (p *planner) kubeadmCleans(path, flag string) bool {
+	version, runs := p.kubeadmTarget()
+	return runs && path == kubeadmFlagsFile && version.Known() && kubeadmCleansFlags[flag] == int(version.sem.Minor())
+}
+
+// removedGates finds feature gates that the target no longer knows: a component that is told one does not start.
+func removedGates(p *planner) []Finding {
+	k := p.in.Facts.Kubelet
+	if k == nil || !p.want.kubeletChanges {
+		return nil
+	}
+	set := map[string]string{}
+	if gates, ok := k.Configuration["featureGates"].(map[string]any); ok {
+		for gate := range gates {
+			set[gate] = "the kubelet's configuration"
+		}
+	}
+	for _, path := range sortedKeys(k.FlagSources) {
+		for _, gate := range gatesIn(k.FlagSources[path]) {
+			set[gate] = path
+		}
+	}
+	var out []Finding
+	for _, gate := range sortedKeys(set) {
+		if minor, removed := goneBy(featureGatesRemoved, gate, p.want.kubelet); removed {
+			out = append(out, failure(FindingGateRemoved, "%s sets the feature gate %s, which does not exist from v1.%d on, so the kubelet would not start: remove it there (a kubeadm cluster also has it in the ConfigMap kubelet-config), then retry", set[gate], gate, minor))
+		}
+	}
+	return out
+}
+
+// goneBy says whether something is removed at or before a target, and in which minor.
+func goneBy(table map[int][]string, name string, target Version) (minor int, removed bool) {
+	for _, minor := range sortedMinors(table) {
+		if minor <= int(target.sem.Minor()) && slices.Contains(table[minor], name) {
+			return minor, true
+		}
+	}
+	return 0, false
+}
+
+// flagsIn are the names of the flags in some lines of a unit or environment file.
+func flagsIn(lines string) []string {
+	var out []string
+	for _, word := range flagWords(lines) {
+		name, _, _ := strings.Cut(word, "=")
+		if !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// gatesIn are the feature gates that flags set, as --feature-gates=A=true,B=false.
+func gatesIn(lines string) []string {
+	var out []string
+	for _, word := range flagWords(lines) {
+		value, ok := strings.CutPrefix(word, "feature-gates=")
+		if !ok {
+			continue
+		}
+		for pair := range strings.SplitSeq(value, ",") {
+			if gate, _, _ := strings.Cut(pair, "="); gate != "" {
+				out = append(out, gate)
+			}
+		}
+	}
+	return out
+}
+
+func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
+
+func sortedMinors(m map[int][]string) []int { return slices.Sorted(maps.Keys(m)) }
+
+// flagWords are the words after --, without quotes.
+func flagWords(lines string) []string {
+	var out []string
+	for _, word := range strings.FieldsFunc(lines, func(r rune) bool { return strings.ContainsRune(" \t\r\n\"'", r) }) {
+		_, flag, found := strings.Cut(word, "--")
+		if found && flag != "" {
+			out = append(out, flag)
+		}
+	}
+	return out
+}

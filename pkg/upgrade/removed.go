@@ -1,0 +1,72 @@
+package upgrade
+
+// kubeletFlagsRemoved are the flags that kubelets from a minor on no longer know. A kubelet
+// that is given an unknown flag does not start.
+var kubeletFlagsRemoved = map[int][]string{
+	24: {
+		"network-plugin", "network-plugin-mtu", "cni-bin-dir", "cni-conf-dir", "cni-cache-dir", "docker-endpoint",
+		"image-pull-progress-deadline", "experimental-dockershim-root-directory",
+	},
+	27: {"container-runtime"},
+	31: {"iptables-drop-bit", "iptables-masquerade-bit", "keep-terminated-pod-volumes"},
+	34: {"cloud-config", "register-schedulable"},
+	35: {"pod-infra-container-image"},
+	37: {
+		"application-metrics-count-limit", "boot-id-file", "container-hints", "containerd", "containerd-namespace", "enable-load-reader",
+		"event-storage-age-limit", "event-storage-event-limit", "global-housekeeping-interval", "log-cadvisor-usage", "machine-id-file",
+		"storage-driver-buffer-duration", "storage-driver-db", "storage-driver-host", "storage-driver-password", "storage-driver-secure",
+		"storage-driver-table", "storage-driver-user",
+	},
+}
+
+// kubeadmCleansFlags says the kubeadm of which minor takes a removed flag out of kubeadm-flags.env.
+var kubeadmCleansFlags = map[string]int{
+	"container-runtime":         27,
+	"pod-infra-container-image": 35,
+}
+
+// featureGatesRemoved are the feature gates that components from a minor on no longer know:
+// what v1.29 to v1.37 have dropped, as their kubelets themselves say. Older minors are not listed.
+var featureGatesRemoved = map[int][]string{
+	30: {
+		"APISelfSubjectReview", "CSIMigrationAzureFile", "ExpandedDNSConfig", "ExperimentalHostUserNamespaceDefaulting", "IPTablesOwnershipCleanup",
+		"KubeletPodResources", "KubeletPodResourcesGetAllocatable", "LegacyServiceAccountTokenTracking", "MinimizeIPTablesRestore",
+		"ProxyTerminatingEndpoints", "RemoveSelfLink", "SecurityContextDeny",
+	},
+	31: {
+		"APIPriorityAndFairness", "CSIMigrationRBD", "CSINodeExpandSecret", "ConsistentHTTPGetHandlers", "CustomResourceValidationExpressions",
+		"DefaultHostNetworkHostPortsInPodTemplates", "InTreePluginAWSUnregister", "InTreePluginAzureDiskUnregister", "InTreePluginAzureFileUnregister",
+		"InTreePluginGCEUnregister", "InTreePluginOpenStackUnregister", "InTreePluginRBDUnregister", "InTreePluginvSphereUnregister", "JobReadyPods",
+		"ReadWriteOncePod", "ServiceNodePortStaticSubrange", "SkipReadOnlyValidationGCE",
+	},
+	32: {
+		"CloudDualStackNodeIPs", "DRAControlPlaneController", "HPAContainerMetrics", "KMSv2", "KMSv2KDF", "LegacyServiceAccountTokenCleanUp",
+		"MinDomainsInPodTopologySpread", "NewVolumeManagerReconstruction", "NodeOutOfServiceVolumeDetach", "PodHostIPs", "ServerSideApply",
+		"ServerSideFieldValidation", "StableLoadBalancerNodeSet", "ValidatingAdmissionPolicy", "ZeroLimitedNominalConcurrencyShares",
+	},
+	33: {
+		"APIListChunking", "AdmissionWebhookMatchConditions", "AggregatedDiscoveryEndpoint", "AppArmor", "AppArmorFields", "CPUManager",
+		"DisableCloudProviders", "DisableKubeletCloudCredentialProviders", "EfficientWatchResumption", "JobPodFailurePolicy",
+		"KubeProxyDrainingTerminatingNodes", "PDBUnhealthyPodEvictionPolicy", "PersistentVolumeLastPhaseTransitionTime", "RemainingItemCount",
+		"VolumeCapacityPriority", "WatchBookmark",
+	},
+	34: {
+		"DevicePluginCDIDevices", "ElasticIndexedJob", "LegacySidecarContainers", "PodDisruptionConditions", "StatefulSetStartOrdinal",
+	},
+	35: {
+		"AllowServiceLBStatusOnNonLB", "ComponentSLIs", "CronJobsScheduledAnnotation", "LoadBalancerIPMode", "PodIndexLabel",
+		"ProbeHostPodSecurityStandards", "SizeMemoryBackedVolumes", "StatefulSetAutoDeletePVC", "StrictCostEnforcementForVAP",
+		"StrictCostEnforcementForWebhooks", "UserNamespacesPodSecurityStandards",
+	},
+	36: {
+		"CSIMigrationPortworx", "HonorPVReclaimPolicy", "InPlacePodVerticalScalingAllocatedStatus", "InTreePluginPortworxUnregister", "MemoryManager",
+		"ServiceTrafficDistribution", "StructuredAuthorizationConfiguration", "TopologyAwareHints", "WatchFromStorageWithoutResourceVersion",
+	},
+	37: {
+		"APIServerTracing", "AnonymousAuthConfigurableEndpoints", "AnyVolumeDataSource", "AuthorizeNodeWithSelectors", "AuthorizeWithSelectors",
+		"BtreeWatchCache", "ConsistentListFromCache", "GangScheduling", "JobBackoffLimitPerIndex", "JobPodReplacementPolicy", "JobSuccessPolicy",
+		"LogarithmicScaleDown", "OrderedNamespaceDeletion", "PodLifecycleSleepAction", "PodLifecycleSleepActionAllowZero", "PreventStaticPodAPIReferences",
+		"RelaxedDNSSearchValidation", "ResilientWatchCacheInitialization", "RetryGenerateName", "SchedulerQueueingHints", "SidecarContainers",
+		"StreamingCollectionEncodingToJSON", "StreamingCollectionEncodingToProtobuf", "StructuredAuthenticationConfiguration", "WorkloadAwarePreemption",
+	},
+}

@@ -1,0 +1,307 @@
+package coordinator
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+var inNamespace = client.InNamespace(namespace)
+
+// fleetOfThree is a control plane that is done and three workers that are not.
+func fleetOfThree(t *testing.T) *world {
+	w := newWorld(t)
+	w.host("cp1", "", v1alpha1.RoleControlPlane).set(func(h *host) { h.kubelet, h.apiServer = newK8s, newK8s })
+	for _, name := range []string{"w1", "w2", "w3"} {
+		w.host(name, "workers", v1alpha1.RoleWorker)
+	}
+	return w
+}
+
+func (w *world) cordon(name string, is bool) {
+	n := w.node(name)
+	before := n.DeepCopy()
+	n.Spec.Unschedulable = is
+	require.NoError(w.t, w.admin.Patch(context.Background(), n, client.MergeFrom(before)))
+}
+
+func allowTwo(d *v1alpha1.MachineDeployment) {
+	d.Spec.Strategy = &v1alpha1.RolloutStrategy{RollingUpdate: &v1alpha1.RollingUpdate{MaxUnavailable: ptr(intstr.FromInt32(2))}}
+}
+
+func TestAForeignCordonIsCountedDrainedAndStillThereAtTheEnd(t *testing.T) {
+	w := fleetOfThree(t)
+	w.cordon("w2", true)
+	w.pod("app", "w2", true)
+	w.pool("workers", workerAt(newK8s))
+	w.start()
+	w.untilUpToDate("w2")
+	assert.False(t, w.podExists("app"), "the pods were evicted all the same")
+	assert.True(t, w.node("w2").Spec.Unschedulable, "the cordon of someone else stays")
+	assert.Empty(t, w.node("w2").Annotations[v1alpha1.AnnotationCordonedBy], "and was never marked as ours")
+	w.until("the others wait and say for whom", func() bool { return w.condition("w1", v1alpha1.ConditionWaiting).Reason == "BudgetExhausted" })
+	assert.Contains(t, w.condition("w1", v1alpha1.ConditionWaiting).Message, "w2 cordoned by someone else")
+	assert.Empty(t, w.hosts["w1"].ranUnder())
+
+	w.edit("workers", allowTwo)
+	w.untilUpToDate("w1", "w3")
+	assert.True(t, w.node("w2").Spec.Unschedulable)
+}
+
+func TestPauseStopsGrantsAndGivesAnUnacceptedSlotBack(t *testing.T) {
+	w := fleetOfThree(t)
+	w.hosts["w1"].set(func(h *host) { h.stuckPods = true })
+	w.hosts["w2"].set(func(h *host) { h.hold = true })
+	w.hosts["w3"].set(func(h *host) { h.hold = true })
+	w.pod("app", "w1", true)
+	w.pool("workers", workerAt(newK8s))
+	w.start()
+	w.until("w1 drains", func() bool { return w.node("w1").Spec.Unschedulable })
+	w.edit("workers", func(d *v1alpha1.MachineDeployment) { d.Spec.Paused = true })
+	w.until("the slot is given back", func() bool { return len(w.ledger().Slots) == 0 && !w.node("w1").Spec.Unschedulable })
+	w.until("the machines say so", func() bool { return w.machine("w2").Status.Phase == v1alpha1.PhasePaused })
+	time.Sleep(500 * time.Millisecond)
+	assert.Empty(t, w.ledger().Slots)
+	for _, h := range w.hosts {
+		h.set(func(h *host) { h.stuckPods, h.hold = false, false })
+	}
+	w.edit("workers", func(d *v1alpha1.MachineDeployment) { d.Spec.Paused = false })
+	w.untilUpToDate("w1", "w2", "w3")
+}
+
+func TestAnUnacceptedGrantIsVoidedBeforeTheSlotGoes(t *testing.T) {
+	w := fleetOfThree(t)
+	w.hosts["w1"].set(func(h *host) { h.acceptDelay = time.Hour })
+	w.hosts["w2"].set(func(h *host) { h.hold = true })
+	w.hosts["w3"].set(func(h *host) { h.hold = true })
+	w.pool("workers", workerAt(newK8s))
+	w.start()
+	w.until("w1 is granted", func() bool { return w.machine("w1").Status.Grant != nil })
+	grant := w.machine("w1").Status.Grant
+	w.edit("workers", func(d *v1alpha1.MachineDeployment) { d.Spec.Paused = true })
+	w.until("the grant is void and the slot gone", func() bool {
+		g := w.machine("w1").Status.Grant
+		return g != nil && g.Void && g.ID == grant.ID && g.Epoch > grant.Epoch && w.slot("w1") == nil
+	})
+	assert.False(t, w.node("w1").Spec.Unschedulable)
+}
+
+func TestTheStopSwitchHaltsEveryGrant(t *testing.T) {
+	w := fleetOfThree(t)
+	require.NoError(t, w.admin.Create(context.Background(), &v1alpha1.Ledger{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: v1alpha1.LedgerName}, Spec: v1alpha1.LedgerSpec{Stopped: true},
+	}))
+	w.pool("workers", workerAt(newK8s))
+	w.start()
+	w.until("w1 says why", func() bool { return w.condition("w1", v1alpha1.ConditionWaiting).Reason == "Stopped" })
+	assert.Empty(t, w.ledger().Slots)
+	l := &v1alpha1.Ledger{}
+	require.NoError(t, w.admin.Get(context.Background(), types.NamespacedName{Namespace: namespace, Name: v1alpha1.LedgerName}, l))
+	require.NoError(t, w.admin.Patch(context.Background(), l, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"stopped":false}}`))))
+	w.untilUpToDate("w1", "w2", "w3")
+}
+
+func TestAFailureGivesTheNodeBackAndPausesThePoolUntilRetry(t *testing.T) {
+	w := fleetOfThree(t)
+	w.hosts["w1"].set(func(h *host) { h.fail = true })
+	for _, other := range []string{"w2", "w3"} {
+		w.hosts[other].set(func(h *host) { h.hold = true })
+	}
+	w.pool("workers", workerAt(newK8s))
+	w.start()
+	w.until("w1 has failed", func() bool { return w.machine("w1").Status.RolloutFailure != nil && w.slot("w1") == nil })
+	for _, other := range []string{"w2", "w3"} {
+		w.hosts[other].set(func(h *host) { h.hold = false })
+	}
+	m := w.machine("w1")
+	assert.Equal(t, "RolledBack", m.Status.RolloutFailure.Class)
+	assert.Equal(t, "VerifyFailed", w.condition("w1", v1alpha1.ConditionStalled).Reason)
+	assert.Contains(t, w.condition("w1", v1alpha1.ConditionStalled).Message, "refit.dev/retry")
+	assert.Equal(t, v1alpha1.PhaseFailed, m.Status.Phase)
+	assert.False(t, w.node("w1").Spec.Unschedulable, "the node is well and is given back")
+	require.Len(t, m.Status.History, 1)
+	assert.Equal(t, v1alpha1.OperationFailed, m.Status.History[0].State)
+	w.until("the others wait", func() bool { return w.condition("w2", v1alpha1.ConditionWaiting).Reason == "FailureThresholdReached" })
+	assert.Contains(t, w.condition("w2", v1alpha1.ConditionWaiting).Message, "w1 (VerifyFailed)")
+	time.Sleep(time.Second)
+	assert.Len(t, w.hosts["w1"].ranUnder(), 1, "it is not tried again by itself")
+	assert.Empty(t, w.hosts["w2"].ranUnder())
+
+	w.hosts["w1"].set(func(h *host) { h.fail = false })
+	w.annotate("w1", v1alpha1.AnnotationRetry, "1")
+	w.untilUpToDate("w1", "w2", "w3")
+	assert.Nil(t, w.machine("w1").Status.RolloutFailure)
+	assert.Len(t, w.hosts["w1"].ranUnder(), 2)
+}
+
+func TestANewSpecClearsAFailure(t *testing.T) {
+	w := fleetOfThree(t)
+	w.hosts["w1"].set(func(h *host) { h.fail = true })
+	w.hosts["w2"].set(func(h *host) { h.hold = true })
+	w.hosts["w3"].set(func(h *host) { h.hold = true })
+	w.pool("workers", workerAt("v1.37.1"))
+	w.start()
+	w.until("w1 has failed", func() bool { return w.machine("w1").Status.RolloutFailure != nil && w.slot("w1") == nil })
+	for _, h := range w.hosts {
+		h.set(func(h *host) { h.fail, h.hold = false, false })
+	}
+	w.edit("workers", func(d *v1alpha1.MachineDeployment) { d.Spec.Template.Spec.Versions.Kubelet = newK8s })
+	w.untilUpToDate("w1", "w2", "w3")
+}
+
+func TestABlockedDrainGivesTheNodeBackAndLetsTheOthersGo(t *testing.T) {
+	w := fleetOfThree(t)
+	w.pod("bare", "w1", false)
+	w.pool("workers", workerAt(newK8s))
+	w.start()
+	w.untilUpToDate("w2", "w3")
+	w.until("w1 is given back", func() bool { return w.slot("w1") == nil && !w.node("w1").Spec.Unschedulable })
+	f := w.machine("w1").Status.RolloutFailure
+	require.NotNil(t, f)
+	assert.Equal(t, "DrainBlocked UnmanagedPods", f.Class+" "+f.Reason)
+	assert.Contains(t, f.Message, "default/bare")
+	require.NotNil(t, f.NextRetryTime)
+	assert.Equal(t, "RetryLater", w.condition("w1", v1alpha1.ConditionWaiting).Reason)
+	assert.True(t, w.podExists("bare"))
+	assert.Empty(t, w.hosts["w1"].ranUnder(), "nothing on the host changes before the drain has succeeded")
+	require.NoError(t, w.admin.Delete(context.Background(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "bare"}}, client.GracePeriodSeconds(0)))
+	w.annotate("w1", v1alpha1.AnnotationRetry, "now")
+	w.untilUpToDate("w1")
+}
+
+func TestAMachineThatIsDownGoesFirstAndNoHealthyOneIsTakenDown(t *testing.T) {
+	w := fleetOfThree(t)
+	w.hosts["w3"].set(func(h *host) { h.ready = false })
+	w.until("w3 is down", func() bool { return w.node("w3").Status.Conditions[0].Status == corev1.ConditionFalse })
+	watcher := w.watch()
+	w.pool("workers", workerAt(newK8s))
+	w.start()
+	w.untilUpToDate("w1", "w2", "w3")
+	watcher.end()
+	require.NotEmpty(t, watcher.grantOrder)
+	assert.Equal(t, "w3", watcher.grantOrder[0])
+	assert.Equal(t, 1, watcher.mostAway)
+}
+
+func TestTheNextMachineWaitsUntilTheLastOneIsHealthy(t *testing.T) {
+	w := fleetOfThree(t)
+	for _, h := range w.hosts {
+		h.set(func(h *host) { h.sick = true })
+	}
+	w.pool("workers", workerAt(newK8s))
+	w.start()
+	var first string
+	w.until("one machine is being verified", func() bool {
+		for _, s := range w.ledger().Slots {
+			first = s.Machine
+			return s.State == v1alpha1.SlotVerifying
+		}
+		return false
+	})
+	w.until("it says what is not well", func() bool { return w.condition(first, v1alpha1.ConditionHealthy).Status == metav1.ConditionFalse })
+	time.Sleep(3 * time.Second)
+	require.Len(t, w.ledger().Slots, 1)
+	assert.True(t, w.node(first).Spec.Unschedulable, "an unwell node is not given back")
+	for _, h := range w.hosts {
+		h.set(func(h *host) { h.sick, h.ready = false, true })
+	}
+	w.untilUpToDate("w1", "w2", "w3")
+}
+
+func TestControlPlanesGoOneAtATimeWhateverTheDeploymentSays(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"cp1", "cp2", "cp3"} {
+		w.host(name, "cp", v1alpha1.RoleControlPlane)
+	}
+	watcher := w.watch()
+	w.pool("cp", planeAt(newK8s), func(d *v1alpha1.MachineDeployment) {
+		d.Spec.Strategy = &v1alpha1.RolloutStrategy{RollingUpdate: &v1alpha1.RollingUpdate{MaxUnavailable: ptr(intstr.FromInt32(3))}}
+	})
+	w.start()
+	w.untilUpToDate("cp1", "cp2", "cp3")
+	watcher.end()
+	assert.Equal(t, 1, watcher.mostAway)
+	assert.Equal(t, "cp1", watcher.grantOrder[0], "the first of the hop")
+}
+
+func TestAFieldThatSomeoneElseOwnsIsAnOverride(t *testing.T) {
+	w := fleetOfThree(t)
+	ctx := context.Background()
+	m := w.machine("w2")
+	require.NoError(t, w.admin.Patch(ctx, m, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"versions":{"kubelet":"`+oldK8s+`"}}}`)), client.FieldOwner("kubectl-edit")))
+	w.pool("workers", workerAt(newK8s), func(d *v1alpha1.MachineDeployment) {
+		d.Spec.Template.Spec.Versions.ContainerRuntime = &v1alpha1.ContainerRuntime{Name: v1alpha1.RuntimeContainerd, Version: "2.1.4"}
+	})
+	w.start()
+	w.untilUpToDate("w1", "w2", "w3")
+	c := w.condition("w2", v1alpha1.ConditionOverridden)
+	assert.Equal(t, metav1.ConditionTrue, c.Status)
+	assert.Contains(t, c.Message, "spec.versions.kubelet (owned by kubectl-edit)")
+	assert.Equal(t, oldK8s, w.hosts["w2"].kubelet)
+	assert.Equal(t, "2.1.4", w.hosts["w2"].runtime, "the rest of the template is written all the same")
+	assert.Empty(t, w.condition("w1", v1alpha1.ConditionOverridden).Type)
+}
+
+func TestTwoDeploymentsThatMatchOneMachineBothRefuse(t *testing.T) {
+	w := fleetOfThree(t)
+	w.pool("workers", workerAt(newK8s))
+	w.pool("other", workerAt("v1.37.1"), func(d *v1alpha1.MachineDeployment) {
+		d.Spec.Selector.MatchLabels = map[string]string{"pool": "workers"}
+	})
+	w.start()
+	for _, pair := range [][2]string{{"workers", "other"}, {"other", "workers"}} {
+		w.until(pair[0]+" names "+pair[1], func() bool {
+			return w.deploymentCondition(pair[0], v1alpha1.ConditionConflict).Status == metav1.ConditionTrue
+		})
+		assert.Contains(t, w.deploymentCondition(pair[0], v1alpha1.ConditionConflict).Message, pair[1])
+	}
+	time.Sleep(500 * time.Millisecond)
+	assert.Nil(t, w.machine("w1").Spec.Versions, "neither template was written")
+	require.NoError(t, w.admin.Delete(context.Background(), &v1alpha1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "other"}}))
+	w.untilUpToDate("w1", "w2", "w3")
+}
+
+func TestADeletedMachineWaitsForItsOperationAndGivesTheNodeBack(t *testing.T) {
+	w := fleetOfThree(t)
+	w.hosts["w1"].set(func(h *host) { h.workTime = 4 * time.Second })
+	w.pool("workers", workerAt(newK8s))
+	w.start()
+	w.until("w1 works", func() bool { s := w.slot("w1"); return s != nil && s.State == v1alpha1.SlotAccepted })
+	require.NoError(t, w.admin.Delete(context.Background(), w.machine("w1")))
+	time.Sleep(time.Second)
+	assert.NotNil(t, w.slot("w1"), "an accepted operation is never revoked")
+	w.until("the Machine is gone", func() bool { return w.machine("w1").Name == "" })
+	assert.Len(t, w.hosts["w1"].ranUnder(), 1)
+	assert.False(t, w.node("w1").Spec.Unschedulable)
+	assert.Nil(t, w.slot("w1"))
+}
+
+func TestEachAgentHasOneObject(t *testing.T) {
+	w := fleetOfThree(t)
+	w.start()
+	w.until("access is given", func() bool {
+		b := &rbacv1.RoleBinding{}
+		err := w.admin.Get(context.Background(), types.NamespacedName{Namespace: namespace, Name: "refit-machine-w2"}, b)
+		return err == nil && len(b.OwnerReferences) == 1
+	})
+	ctx, w1 := context.Background(), w.hosts["w1"].client
+	w.until("the agent reads its own", func() bool {
+		return w1.Get(ctx, types.NamespacedName{Namespace: namespace, Name: "w1"}, &v1alpha1.Machine{}) == nil
+	})
+	assert.True(t, apierrors.IsForbidden(w1.Get(ctx, types.NamespacedName{Namespace: namespace, Name: "w2"}, &v1alpha1.Machine{})))
+	assert.True(t, apierrors.IsForbidden(w1.List(ctx, &v1alpha1.MachineList{}, inNamespace)))
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"status":{"versions":{"kubelet":"v9.9.9"}}}`))
+	assert.True(t, apierrors.IsForbidden(w1.Status().Patch(ctx, w.machine("w2"), patch)))
+	assert.True(t, apierrors.IsForbidden(w1.Patch(ctx, w.machine("w1"), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"paused":true}}`)))))
+}

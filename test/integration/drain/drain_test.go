@@ -1,0 +1,365 @@
+package drain
+
+import (
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/pkg/drain"
+)
+
+func TestDrain(t *testing.T) {
+	w := newWorld(t)
+	for name, run := range map[string]func(*testing.T, *world){
+		"pods without a budget leave at once":                                               pods,
+		"B38 a single replica blocks, and its budget is named":                              singleReplica,
+		"B39 overlapping budgets are refused before any eviction":                           overlap,
+		"B40 unready pods block, leave by policy, or leave when the application is healthy": unhealthy,
+		"B43 a lingering pod is awaited and named":                                          lingering,
+		"B44 a missing permission ends the drain at once":                                   missingPermission,
+		"B45 a namespace that is being deleted is awaited":                                  terminatingNamespace,
+		"B47 a cordon and its marker are one write":                                         cordon,
+		"B84 the shipped roles are enough":                                                  shippedRoles,
+		"a budget that frees is taken within a second":                                      freedBudget,
+		"an eviction never hits a pod that has taken a name":                                otherUID,
+		"budgets hold at every moment of a drain":                                           neverBelowBudget,
+	} {
+		t.Run(name, func(t *testing.T) { run(t, w) })
+	}
+}
+
+func pods(t *testing.T, w *world) {
+	s := w.within(t, "plain")
+	s.pod("a", node, "a", true)
+	s.pod("b", node, "b", false)
+	s.pod("elsewhere", other, "a", true)
+	result, err := s.drain(drain.Options{Timeout: 20 * time.Second})
+	require.NoError(t, err)
+	assert.Equal(t, 2, result.Evicted)
+	assert.Equal(t, 2, result.Requests)
+	left, err := s.client.CoreV1().Pods(s.name).List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, left.Items, 1)
+	assert.Equal(t, "elsewhere", left.Items[0].Name)
+}
+
+func singleReplica(t *testing.T, w *world) {
+	s := w.within(t, "single")
+	s.pod("web-1", node, "web", true)
+	s.budget("web", "web", 1, nil, 0, 1)
+	began := time.Now()
+	_, err := s.drain(drain.Options{Timeout: 2 * time.Second})
+	b := requireBlocked(t, err)
+	assert.Equal(t, drain.ReasonEvictionBlocked, b.Reason)
+	require.Len(t, b.Pods, 1)
+	assert.Equal(t, []string{"web"}, b.Pods[0].PDBs)
+	assert.WithinDuration(t, began, b.Pods[0].Since, time.Second)
+	assert.Contains(t, b.Message, "single/web-1")
+	assert.Contains(t, b.Message, "budget web allows 0 disruptions (1 healthy, 1 needed, 1 expected): it can never allow one; add replicas, or let it allow one")
+}
+
+func overlap(t *testing.T, w *world) {
+	s := w.within(t, "overlap")
+	s.pod("web-1", node, "web", true)
+	s.pod("free", node, "free", true)
+	s.budget("web", "web", 0, nil, 1, 1)
+	s.budget("all", "web", 0, nil, 1, 1)
+	result, err := s.drain(drain.Options{Timeout: 10 * time.Second})
+	b := requireBlocked(t, err)
+	assert.Equal(t, drain.ReasonPDBOverlap, b.Reason)
+	assert.Contains(t, b.Message, "budgets all and web both match it")
+	assert.Zero(t, result.Requests)
+
+	result, err = s.drain(drain.Options{Timeout: time.Second, OnTimeout: drain.ActionProceed})
+	require.NoError(t, err, "asked to, it tries all the same")
+	require.Len(t, result.Remaining, 1)
+	assert.Equal(t, drain.ReasonPDBOverlap, result.Remaining[0].Reason, "the API server's 500 is told from a passing one")
+	assert.Equal(t, 1, result.Evicted)
+}
+
+func unhealthy(t *testing.T, w *world) {
+	always := policyv1.AlwaysAllow
+	crashing := func(s *space, pods int) {
+		for _, name := range []string{"web-1", "web-2"}[:pods] {
+			s.pod(name, node, "web", false)
+		}
+	}
+	s := w.within(t, "crash-blocked")
+	crashing(s, 2)
+	s.budget("web", "web", 1, nil, 0, 0)
+	_, err := s.drain(drain.Options{Timeout: time.Second})
+	b := requireBlocked(t, err)
+	assert.Contains(t, b.Message, "this pod is not ready either; repair the application, or set unhealthyPodEvictionPolicy to AlwaysAllow")
+	assert.Len(t, b.Pods, 2)
+	require.NoError(t, s.client.CoreV1().Pods(s.name).DeleteCollection(t.Context(), metav1.DeleteOptions{GracePeriodSeconds: new(int64)}, metav1.ListOptions{}))
+
+	s = w.within(t, "crash-allowed")
+	crashing(s, 2)
+	s.budget("web", "web", 1, &always, 0, 0)
+	result, err := s.drain(drain.Options{Timeout: 10 * time.Second})
+	require.NoError(t, err)
+	assert.Equal(t, 2, result.Evicted)
+
+	s = w.within(t, "crash-one")
+	crashing(s, 1)
+	s.pod("healthy", other, "web", true)
+	s.budget("web", "web", 1, nil, 0, 1)
+	result, err = s.drain(drain.Options{Timeout: 10 * time.Second})
+	require.NoError(t, err)
+	assert.Equal(t, 1, result.Evicted)
+}
+
+func lingering(t *testing.T, w *world) {
+	s := w.within(t, "lingering")
+	s.pod("slow", node, "slow", true)
+	setFinalizers := func(list string) {
+		_, err := s.client.CoreV1().Pods(s.name).Patch(t.Context(), "slow", types.MergePatchType, []byte(`{"metadata":{"finalizers":`+list+`}}`), metav1.PatchOptions{})
+		require.NoError(t, err)
+	}
+	setFinalizers(`["refit.test/holds"]`)
+	_, err := s.drain(drain.Options{Timeout: time.Second})
+	b := requireBlocked(t, err)
+	assert.Equal(t, drain.ReasonPodsTerminating, b.Reason)
+	assert.Contains(t, b.Message, "lingering/slow")
+
+	done, _ := s.start(drain.Options{Timeout: 10 * time.Second})
+	select {
+	case err := <-done:
+		t.Fatalf("the drain did not wait: %v", err)
+	case <-time.After(300 * time.Millisecond):
+	}
+	setFinalizers("null")
+	ended := time.Now()
+	require.NoError(t, <-done)
+	assert.Less(t, time.Since(ended), time.Second)
+}
+
+func missingPermission(t *testing.T, w *world) {
+	s := w.within(t, "denied")
+	s.pod("a", node, "a", true)
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "reader"}, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{"", "policy"}, Resources: []string{"pods", "poddisruptionbudgets"}, Verbs: []string{"list", "watch"}},
+	}}
+	_, err := w.client.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = w.client.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "reader"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "reader"},
+		Subjects:   []rbacv1.Subject{{Kind: "User", Name: "reader"}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	reader := clientFor(t, w.server.As(t, "reader"))
+	require.Eventually(t, func() bool {
+		_, err := reader.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
+		return err == nil
+	}, 10*time.Second, 20*time.Millisecond)
+
+	began := time.Now()
+	result, err := drain.New(reader, drain.Options{Timeout: time.Minute}).Drain(t.Context(), node)
+	b := requireBlocked(t, err)
+	assert.Equal(t, drain.ReasonMissingPermission, b.Reason)
+	assert.Contains(t, b.Message, "create pods/eviction in namespace denied")
+	assert.Equal(t, 1, result.Requests)
+	assert.Less(t, time.Since(began), 10*time.Second)
+
+	_, err = drain.New(clientFor(t, w.server.As(t, "nobody")), drain.Options{Timeout: time.Minute}).Drain(t.Context(), node)
+	b = requireBlocked(t, err)
+	assert.Equal(t, drain.ReasonMissingPermission, b.Reason)
+	assert.Contains(t, b.Message, `resource "pods"`)
+}
+
+func terminatingNamespace(t *testing.T, w *world) {
+	s := w.within(t, "ending")
+	s.pod("a", node, "a", true)
+	require.NoError(t, w.client.CoreV1().Namespaces().Delete(t.Context(), s.name, metav1.DeleteOptions{}))
+	done, events := s.start(drain.Options{Timeout: 20 * time.Second})
+	e := awaitEvent(t, events, drain.EventBlocked, "a")
+	assert.Equal(t, drain.ReasonNamespaceTerminating, e.Reason)
+	require.NoError(t, w.client.CoreV1().Pods(s.name).Delete(t.Context(), "a", metav1.DeleteOptions{}), "as the namespace controller does")
+	require.NoError(t, <-done)
+}
+
+func cordon(t *testing.T, w *world) {
+	get := func() *corev1.Node {
+		n, err := w.client.CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{})
+		require.NoError(t, err)
+		return n
+	}
+	got, err := drain.Cordon(t.Context(), w.client, node, "g1")
+	require.NoError(t, err)
+	assert.Equal(t, drain.CordonResult{}, got)
+	assert.True(t, get().Spec.Unschedulable)
+	assert.Equal(t, "g1", get().Annotations[v1alpha1.AnnotationCordonedBy])
+	got, err = drain.Cordon(t.Context(), w.client, node, "g1")
+	require.NoError(t, err)
+	assert.True(t, got.AlreadyOurs)
+	require.NoError(t, drain.Uncordon(t.Context(), w.client, node, "g2"))
+	assert.True(t, get().Spec.Unschedulable, "of another grant")
+	require.NoError(t, drain.Uncordon(t.Context(), w.client, node, "g1"))
+	assert.False(t, get().Spec.Unschedulable)
+	assert.NotContains(t, get().Annotations, v1alpha1.AnnotationCordonedBy)
+
+	_, err = w.client.CoreV1().Nodes().Patch(t.Context(), node, types.MergePatchType, []byte(`{"spec":{"unschedulable":true}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	got, err = drain.Cordon(t.Context(), w.client, node, "g3")
+	require.NoError(t, err)
+	assert.True(t, got.Foreign)
+	assert.NotContains(t, get().Annotations, v1alpha1.AnnotationCordonedBy)
+	require.NoError(t, drain.Uncordon(t.Context(), w.client, node, "g3"))
+	assert.True(t, get().Spec.Unschedulable, "a person's cordon stays")
+	_, err = w.client.CoreV1().Nodes().Patch(t.Context(), node, types.MergePatchType, []byte(`{"spec":{"unschedulable":null}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+}
+
+// shippedRoles drains, cordons and uncordons with exactly the roles that are installed.
+func shippedRoles(t *testing.T, w *world) {
+	files, err := filepath.Glob("../../../deploy/coordinator/rbac/*.yaml")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, ns := range []string{"refit", "refit-system", "kube-node-lease"} {
+		require.NoError(t, w.server.Apply(t.Context(), []byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: "+ns+"}")))
+	}
+	require.NoError(t, w.server.ApplyFiles(t.Context(), files...))
+	config := w.server.Admin()
+	config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:refit-system:refit-coordinator", Groups: []string{"system:serviceaccounts", "system:authenticated"}}
+	coordinator := clientFor(t, config)
+	require.Eventually(t, func() bool {
+		_, err := coordinator.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
+		return err == nil
+	}, 10*time.Second, 20*time.Millisecond)
+
+	s := w.within(t, "shipped")
+	s.pod("web-1", node, "web", true)
+	s.pod("web-2", other, "web", true)
+	s.budget("web", "web", 2, nil, 0, 2)
+	_, err = drain.Cordon(t.Context(), coordinator, node, "g")
+	require.NoError(t, err)
+	_, err = drain.New(coordinator, drain.Options{Timeout: time.Second}).Drain(t.Context(), node)
+	assert.Equal(t, drain.ReasonEvictionBlocked, requireBlocked(t, err).Reason)
+	result, err := drain.New(coordinator, drain.Options{Timeout: time.Second, OnTimeout: drain.ActionDelete}).Drain(t.Context(), node)
+	require.NoError(t, err)
+	assert.Equal(t, 1, result.Deleted)
+	require.NoError(t, drain.Uncordon(t.Context(), coordinator, node, "g"))
+}
+
+func freedBudget(t *testing.T, w *world) {
+	s := w.within(t, "freed")
+	for _, name := range []string{"web-1", "web-2", "web-3"} {
+		s.pod(name, node, "web", true)
+	}
+	s.pod("web-4", other, "web", false)
+	s.budget("web", "web", 3, nil, 0, 3)
+	done, events := s.start(drain.Options{Timeout: 30 * time.Second})
+	for range 3 {
+		e := <-events
+		require.Equal(t, drain.EventBlocked, e.Kind)
+	}
+	time.Sleep(300 * time.Millisecond)
+	freed := time.Now()
+	s.setReady("web-4", true)
+	for {
+		e := <-events
+		if e.Kind == drain.EventEvicted {
+			break
+		}
+	}
+	t.Logf("the budget freed; an eviction was accepted %s later", time.Since(freed))
+	assert.Less(t, time.Since(freed), time.Second)
+	for _, name := range []string{"web-5", "web-6"} { // replacements come up elsewhere
+		s.pod(name, other, "web", true)
+	}
+	require.NoError(t, <-done)
+	assert.Less(t, time.Since(freed), 4*time.Second, "no fallback pace was needed")
+}
+
+func otherUID(t *testing.T, w *world) {
+	s := w.within(t, "reborn")
+	first := s.pod("db-0", node, "db", true)
+	require.NoError(t, s.client.CoreV1().Pods(s.name).Delete(t.Context(), "db-0", metav1.DeleteOptions{GracePeriodSeconds: new(int64)}))
+	second := s.pod("db-0", other, "db", true)
+	uid := first.UID
+	err := s.client.PolicyV1().Evictions(s.name).Evict(t.Context(), &policyv1.Eviction{
+		ObjectMeta:    metav1.ObjectMeta{Name: "db-0", Namespace: s.name},
+		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}},
+	})
+	require.ErrorContains(t, err, "UID in the precondition", "the API server keeps the precondition that a drain sends")
+	_, err = s.drain(drain.Options{Timeout: 5 * time.Second})
+	require.NoError(t, err)
+	now, err := s.client.CoreV1().Pods(s.name).Get(t.Context(), "db-0", metav1.GetOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, second.UID, now.UID)
+}
+
+// neverBelowBudget watches from outside: an eviction is accepted only while the budget has room.
+func neverBelowBudget(t *testing.T, w *world) {
+	s := w.within(t, "budgeted")
+	const replicas, floor = 6, 5
+	for i := range replicas {
+		s.pod("web-"+string(rune('a'+i)), node, "web", true)
+	}
+	s.budget("web", "web", floor, nil, 1, replicas)
+	lowest := s.watchServing(replicas)
+	done, events := s.start(drain.Options{Timeout: 60 * time.Second})
+	born := 0
+	for finished := false; !finished; {
+		select {
+		case e := <-events:
+			if e.Kind == drain.EventGone { // a replacement elsewhere, as a ReplicaSet would make
+				s.pod("new-"+string(rune('a'+born)), other, "web", true)
+				born++
+			}
+		case err := <-done:
+			require.NoError(t, err)
+			finished = true
+		}
+	}
+	assert.Equal(t, replicas, born)
+	assert.EqualValues(t, floor, lowest.Load(), "the budget was used, and never overdrawn")
+}
+
+// watchServing counts the serving pods from outside, once it has seen all of them.
+func (s *space) watchServing(all int) *atomic.Int64 {
+	watch, err := s.client.CoreV1().Pods(s.name).Watch(s.t.Context(), metav1.ListOptions{})
+	require.NoError(s.t, err)
+	lowest := &atomic.Int64{}
+	lowest.Store(int64(all))
+	go func() {
+		serving, complete := map[types.UID]bool{}, false
+		for e := range watch.ResultChan() {
+			p, ok := e.Object.(*corev1.Pod)
+			if !ok {
+				continue
+			}
+			delete(serving, p.UID)
+			if e.Type != "DELETED" && p.DeletionTimestamp == nil && isReady(p) {
+				serving[p.UID] = true
+			}
+			complete = complete || len(serving) == all
+			if n := int64(len(serving)); complete && n < lowest.Load() {
+				lowest.Store(n)
+			}
+		}
+	}()
+	s.t.Cleanup(watch.Stop)
+	return lowest
+}
+
+func isReady(p *corev1.Pod) bool {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
