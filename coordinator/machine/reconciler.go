@@ -75,7 +75,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.assign,   // the next hop
 	})
 	r.judge(s)
-	return r.conclude(s, errors.Join(err, r.writeStatus(ctx, s)))
+	written := r.writeStatus(ctx, s)
+	if err == nil || (expected(err) && written != nil) {
+		err = written // an unexpected error is never hidden behind a conflict
+	}
+	return r.conclude(s, err)
 }
 
 func (r *Reconciler) run(ctx context.Context, s *scope, phases []phase) error {
@@ -96,7 +100,12 @@ func (r *Reconciler) run(ctx context.Context, s *scope, phases []phase) error {
 	return nil
 }
 
-// conclude turns what is expected into another pass: a conflict means read again.
+// expected says that the next pass, on a fresh reading, puts it right by itself.
+func expected(err error) bool {
+	return err == nil || apierrors.IsConflict(err) || errors.Is(err, ledger.ErrChanged) || errors.Is(err, ledger.ErrNoSlot)
+}
+
+// conclude turns what is expected into another pass.
 func (r *Reconciler) conclude(s *scope, err error) (ctrl.Result, error) {
 	switch {
 	case err == nil:
@@ -104,7 +113,7 @@ func (r *Reconciler) conclude(s *scope, err error) (ctrl.Result, error) {
 	case errors.Is(err, ledger.ErrDeposed):
 		r.Deposed(err)
 		return ctrl.Result{}, err
-	case apierrors.IsConflict(err), errors.Is(err, ledger.ErrChanged), errors.Is(err, ledger.ErrNoSlot):
+	case expected(err):
 		return ctrl.Result{RequeueAfter: conflictDelay}, nil
 	}
 	return ctrl.Result{}, err

@@ -137,6 +137,9 @@ func removeFromList(list []any, steps []step) (any, bool) {
 }
 
 func matches(item any, selector map[string]any) bool {
+	if len(selector) == 0 {
+		return false // it could not be read
+	}
 	fields, isMap := item.(map[string]any)
 	for key, want := range selector {
 		switch {

@@ -59,14 +59,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	s.conflict = conflictOf(f, d.Name)
 	err = r.applyTemplate(ctx, s)
 	r.judge(s)
-	return conclude(errors.Join(err, r.writeStatus(ctx, s)))
-}
-
-func conclude(err error) (ctrl.Result, error) {
-	if apierrors.IsConflict(err) {
-		return ctrl.Result{RequeueAfter: 50 * time.Millisecond}, nil
-	}
-	return ctrl.Result{}, err
+	return ctrl.Result{}, errors.Join(err, r.writeStatus(ctx, s))
 }
 
 // scope is what one pass knows and decides.

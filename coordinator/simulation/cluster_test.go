@@ -77,12 +77,21 @@ func newCluster(t *testing.T, f *fault) *cluster {
 	scheme := runtime.NewScheme()
 	require.NoError(t, clientgoscheme.AddToScheme(scheme))
 	require.NoError(t, v1alpha1.AddToScheme(scheme))
-	c := &cluster{t: t, now: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), fault: f, kube: kubefake.NewClientset()}
+	c := &cluster{t: t, now: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), fault: f, kube: newKube()}
 	c.api = fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().
 		WithStatusSubresource(&v1alpha1.Machine{}, &v1alpha1.MachineDeployment{}).
 		WithInterceptorFuncs(interceptor.Funcs{SubResourceApply: mergeConditions}).Build()
 	c.start()
 	return c
+}
+
+// newKube is the nodes' API without field management, which nothing here looks at and
+// which costs most of the time.
+func newKube() *kubefake.Clientset {
+	tracker := clienttesting.NewObjectTracker(clientgoscheme.Scheme, clientgoscheme.Codecs.UniversalDecoder())
+	kube := &kubefake.Clientset{}
+	kube.AddReactor("*", "*", clienttesting.ObjectReaction(tracker))
+	return kube
 }
 
 // mergeConditions does what a real API server does by the CRD's schema, which the one

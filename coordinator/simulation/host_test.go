@@ -2,10 +2,12 @@ package simulation
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,6 +25,7 @@ type host struct {
 	fails   bool
 	runs    []string // grants carried out
 	working int      // rounds of work that are left
+	told    string   // the last report
 }
 
 func (c *cluster) host(name, pool string, roles ...v1alpha1.Role) *host {
@@ -70,6 +73,12 @@ func (h *host) report(ctx context.Context, m *v1alpha1.Machine) {
 	if c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionStaged); c != nil {
 		mine.Conditions = []metav1.Condition{*c}
 	}
+	text, err := json.Marshal(mine)
+	require.NoError(h.c.t, err)
+	if h.told == string(text) {
+		return
+	}
+	h.told = string(text)
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&mine)
 	require.NoError(h.c.t, err)
 	u := &unstructured.Unstructured{Object: map[string]any{"status": fields}}
@@ -131,12 +140,16 @@ func (h *host) work(m *v1alpha1.Machine) {
 
 func (h *host) postNode() {
 	n := h.c.node(h.name)
+	before := n.DeepCopy()
 	n.Status.NodeInfo.KubeletVersion = h.kubelet
 	state := corev1.ConditionTrue
 	if h.working > 0 {
 		state = corev1.ConditionFalse
 	}
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: state}}
+	if equality.Semantic.DeepEqual(before, n) {
+		return
+	}
 	_, err := h.c.kube.CoreV1().Nodes().UpdateStatus(context.Background(), n, metav1.UpdateOptions{})
 	require.NoError(h.c.t, err)
 }

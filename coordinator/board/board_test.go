@@ -1,0 +1,48 @@
+package board_test
+
+import (
+	"testing"
+
+	"github.com/refit-dev/refit/coordinator/board"
+	"github.com/refit-dev/refit/coordinator/gates"
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func key(namespace, name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: namespace, Name: name}
+}
+
+func TestOnlyMachinesWithNewWordAreTold(t *testing.T) {
+	var told []string
+	b := &board.Board{Changed: func(k types.NamespacedName) { told = append(told, k.Name) }}
+	full := gates.Verdict{Reason: "BudgetExhausted"}
+	b.SetVerdicts("a", map[string]gates.Verdict{"m1": full, "m2": full})
+	assert.ElementsMatch(t, []string{"m1", "m2"}, told)
+
+	told = nil
+	b.SetVerdicts("a", map[string]gates.Verdict{"m1": full, "m2": {Reason: "Paused"}})
+	assert.Equal(t, []string{"m2"}, told)
+
+	told = nil
+	b.SetVerdicts("b", map[string]gates.Verdict{})
+	assert.Empty(t, told, "another namespace is left alone")
+
+	b.SetVerdicts("a", map[string]gates.Verdict{"m1": full})
+	assert.Equal(t, []string{"m2"}, told, "a verdict that is gone is news as well")
+	_, held := b.Verdict(key("a", "m2"))
+	assert.False(t, held)
+}
+
+func TestOverridesAreToldOnChange(t *testing.T) {
+	told := 0
+	b := &board.Board{Changed: func(types.NamespacedName) { told++ }}
+	o := []board.Override{{Field: "spec.versions.kubelet", Manager: "kubectl-edit"}}
+	b.SetOverrides(key("a", "m"), o)
+	b.SetOverrides(key("a", "m"), o)
+	assert.Equal(t, 1, told)
+	assert.Equal(t, o, b.Overrides(key("a", "m")))
+	b.SetOverrides(key("a", "m"), nil)
+	assert.Equal(t, 2, told)
+	assert.Empty(t, b.Overrides(key("a", "m")))
+}

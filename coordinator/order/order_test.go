@@ -1,0 +1,63 @@
+package order_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+	. "github.com/refit-dev/refit/coordinator/fleet/fleettest"
+	"github.com/refit-dev/refit/coordinator/order"
+	"github.com/stretchr/testify/assert"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	worker = v1alpha1.RoleWorker
+	plane  = v1alpha1.RoleControlPlane
+)
+
+func waitingFor(d time.Duration) Edit {
+	return Of(func(m *v1alpha1.Machine) {
+		m.Status.Conditions = append(m.Status.Conditions, metav1.Condition{
+			Type: v1alpha1.ConditionWaiting, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(Now.Add(-d)),
+		})
+	})
+}
+
+func TestTheControlPlaneTheDownTheLeastDisruptiveTheLongestWaitingThenTheName(t *testing.T) {
+	f := New().
+		Machine("a", "", worker).
+		Machine("b", "", worker).
+		Machine("c", "", worker, waitingFor(time.Minute)).
+		Machine("d", "", worker, waitingFor(time.Hour)).
+		Machine("e", "", worker, Plans(v1alpha1.DisruptionRestart)).
+		Machine("f", "", worker, NotReady).
+		Machine("z", "", plane).
+		Build()
+	var names []string
+	for _, m := range order.Candidates(f) {
+		names = append(names, m.Name)
+	}
+	assert.Equal(t, []string{"z", "f", "e", "d", "c", "a", "b"}, names)
+}
+
+func TestOnlyAMachineWithAStagedPlanForItsSpecIsACandidate(t *testing.T) {
+	for name, edit := range map[string]Edit{
+		"no plan":                         Of(func(m *v1alpha1.Machine) { m.Status.Plan = nil }),
+		"a plan that is not frozen":       Of(func(m *v1alpha1.Machine) { m.Status.Plan.Hash = "" }),
+		"a plan for another assignment":   Of(func(m *v1alpha1.Machine) { m.Status.Plan.AssignmentID = "other" }),
+		"an assignment for an older spec": Of(func(m *v1alpha1.Machine) { m.Generation = 2 }),
+		"not staged":                      Of(func(m *v1alpha1.Machine) { m.Status.Conditions = nil }),
+		"a finding that blocks":           Of(func(m *v1alpha1.Machine) { m.Status.Plan.Findings = []v1alpha1.Finding{{Severity: "Error"}} }),
+		"a slot already":                  InSlot(v1alpha1.DisruptionNone),
+		"failed":                          Failed,
+		"refused by the host":             Of(func(m *v1alpha1.Machine) { m.Status.HostFailure = &v1alpha1.Failure{Terminal: true} }),
+		"out of service":                  Of(func(m *v1alpha1.Machine) { m.Spec.Availability = v1alpha1.AvailabilityOutOfService }),
+		"being deleted":                   Of(func(m *v1alpha1.Machine) { m.DeletionTimestamp = &metav1.Time{Time: Now} }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Empty(t, order.Candidates(New().Machine("w1", "", worker, edit).Build()))
+		})
+	}
+	assert.Len(t, order.Candidates(New().Machine("w1", "", worker).Build()), 1, "and nothing else is asked")
+}
