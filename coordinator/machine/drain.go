@@ -45,6 +45,7 @@ func (r *Reconciler) drain(ctx context.Context, s *scope) (outcome, error) {
 func (r *Reconciler) drainOptions(s *scope) drain.Options {
 	spec := s.machine.Spec.Drain
 	opts := drain.OptionsFor(spec)
+	opts.EvictLast = r.OwnPods
 	if spec != nil && spec.SingleNode == "InPlace" {
 		opts.IsOwnPod = r.OwnPods
 	}

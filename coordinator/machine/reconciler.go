@@ -45,7 +45,7 @@ type Reconciler struct {
 	Now func() time.Time
 	// Deposed is called when another coordinator has taken over.
 	Deposed func(error)
-	// OwnPods are the coordinator's own pods: they stay on the only node that could take them.
+	// OwnPods are the coordinator's own pods: they leave a node last, and stay on the only node that could take them.
 	OwnPods func(*corev1.Pod) bool
 
 	leases leases

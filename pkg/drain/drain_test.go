@@ -253,3 +253,13 @@ func TestCheckFindsWhatWouldBlockAndEvictsNothing(t *testing.T) {
 	require.NoError(t, drain.New(c, drain.Options{}).Check(t.Context(), node))
 	assert.Zero(t, c.allTries())
 }
+
+func TestThePodThatDrainsGoesWhenAllOthersHaveLeft(t *testing.T) {
+	c := newCluster(t, pod("a"), pod("b"), pod("c"))
+	c.lingers["c"] = true
+	c.removeAfter(300*time.Millisecond, "c")
+	_, err := c.drain(t, drain.Options{Timeout: 5 * time.Second, EvictLast: func(p *corev1.Pod) bool { return p.Name == "a" }})
+	require.NoError(t, err)
+	require.Len(t, c.tries["a"], 1)
+	assert.GreaterOrEqual(t, c.tries["a"][0].Sub(c.tries["c"][0]), 250*time.Millisecond, "a waited for c to leave")
+}

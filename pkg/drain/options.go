@@ -37,6 +37,9 @@ type Options struct {
 	SkipWaitForDeleteTimeout time.Duration
 	// IsOwnPod names pods that are left where they are, such as the one that drains. Optional.
 	IsOwnPod func(*corev1.Pod) bool
+	// EvictLast names pods that are evicted only when every other pod has left, such as the one that drains: a request
+	// that is cut off half way leaves its budget charged for two minutes. Optional.
+	EvictLast func(*corev1.Pod) bool
 	// Progress is told of each change, from one goroutine. It must not block. Optional.
 	Progress func(Event)
 }
@@ -75,6 +78,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.IsOwnPod == nil {
 		o.IsOwnPod = func(*corev1.Pod) bool { return false }
+	}
+	if o.EvictLast == nil {
+		o.EvictLast = func(*corev1.Pod) bool { return false }
 	}
 	if o.Progress == nil {
 		o.Progress = func(Event) {}

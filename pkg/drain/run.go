@@ -149,9 +149,13 @@ func (r *run) startDue(ctx context.Context) {
 	now := time.Now()
 	room := &allowance{budgets: r.budgets(), fresh: r.budgetWatch != nil && r.budgetWatch.hasSynced(), taken: r.taken}
 	fallback := !now.Before(r.nextFallback)
+	othersLeft := r.othersLeft()
 	for _, e := range r.ordered() {
 		if r.inFlight >= maxInFlight {
 			return
+		}
+		if !othersLeft && r.opts.EvictLast(e.pod) {
+			continue
 		}
 		due := e.state == stateQueued || (e.state == stateBlocked && !e.next.IsZero() && !now.Before(e.next))
 		if !due && e.heldByBudget() {
@@ -164,6 +168,16 @@ func (r *run) startDue(ctx context.Context) {
 			r.send(ctx, e, room)
 		}
 	}
+}
+
+// othersLeft says that only pods that go last are still here.
+func (r *run) othersLeft() bool {
+	for _, e := range r.entries {
+		if !r.opts.EvictLast(e.pod) {
+			return false
+		}
+	}
+	return true
 }
 
 func (r *run) send(ctx context.Context, e *entry, room *allowance) {

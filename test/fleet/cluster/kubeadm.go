@@ -99,7 +99,7 @@ localStorageCapacityIsolation: false
 ---
 apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
-mode: nftables
+mode: iptables
 clusterCIDR: {{.PodSubnet}}
 conntrack:
   maxPerCore: 0
