@@ -128,11 +128,13 @@ func WhyNot(m *v1alpha1.Machine) string {
 	return ""
 }
 
-// AllAt says that every machine runs the wish, and serves.
+// AllAt says that every machine runs the wish, and serves. A machine that is stalled at
+// its present generation ends the wait with an error.
 func AllAt(w Wish) func([]v1alpha1.Machine) (bool, error) {
 	return func(ms []v1alpha1.Machine) (bool, error) {
 		for i := range ms {
-			if c := meta.FindStatusCondition(ms[i].Status.Conditions, v1alpha1.ConditionStalled); c != nil && c.Status == metav1.ConditionTrue {
+			c := meta.FindStatusCondition(ms[i].Status.Conditions, v1alpha1.ConditionStalled)
+			if c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == ms[i].Generation {
 				return false, fmt.Errorf("machine %s is stalled: %s: %s", ms[i].Name, c.Reason, c.Message)
 			}
 			if !runs(&ms[i], w) {
