@@ -23,7 +23,6 @@ type watcher struct {
 	grantOrder  []string // machines in the order of their grants
 	grants      map[string]bool
 	complaints  []string
-	scheduledOn map[string]bool
 }
 
 func (w *world) watch() *watcher {
