@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/refit-dev/refit/agent/launch"
 	"github.com/refit-dev/refit/agent/store"
@@ -62,7 +63,7 @@ func (p *Planner) Plan(ctx context.Context, machine *v1alpha1.Machine) Outcome {
 	out.Facts = &facts
 	plan, err := Draft(ctx, p.Executor, upgrade.PlanInput{
 		Machine: machine.Name, Spec: machine.Spec, Assignment: *machine.Status.Assignment,
-		Facts: facts, Record: p.Records.Record(),
+		Facts: facts, Record: p.Records.Record(), Now: time.Now(),
 	})
 	if err != nil {
 		return refused(out, ReasonSourceUnavailable, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"sigs.k8s.io/yaml"
 
@@ -70,7 +71,7 @@ func (h *Host) Plan(ctx context.Context, file string) (upgrade.Plan, error) {
 	}
 	return planning.Draft(ctx, h, upgrade.PlanInput{
 		Machine: machine.Name, Spec: machine.Spec, Assignment: standalone(machine.Spec),
-		Facts: facts, Record: store.New(store.DefaultDir).Record(), Standalone: true,
+		Facts: facts, Record: store.New(store.DefaultDir).Record(), Standalone: true, Now: time.Now(),
 	})
 }
 

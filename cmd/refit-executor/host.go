@@ -28,11 +28,11 @@ func (o *options) stateDir() string { return filepath.Join(o.root, stateDir) }
 // runtime is that of this host. A host without one has no step that needs it; a step
 // that does gets the error then.
 func (o *options) runtime(ctx context.Context) *runtime.Runtime {
-	endpoint, err := runtime.Detect(o.root)
+	r, err := runtime.OfHost(o.root)
 	if err != nil {
 		logr.FromContextOrDiscard(ctx).Error(err, "No container runtime was found")
 	}
-	return runtime.New(endpoint)
+	return r
 }
 
 // host wires the real host together.

@@ -48,11 +48,10 @@ func (e *Env) Edit(ctx context.Context, w Wish) error {
 
 func edit(p *v1alpha1.MachineDeployment, w Wish) map[string]any {
 	versions := map[string]any{"kubelet": w.Kubernetes, "containerRuntime": map[string]any{"name": "containerd", "version": w.Containerd}}
-	spec := map[string]any{"versions": versions}
+	// kubeadm's SystemVerification refuses the cgroup v1 of the machine that the fleet's hosts may share.
+	spec := map[string]any{"versions": versions, "kubeadm": map[string]any{"ignorePreflightErrors": []string{"SystemVerification"}}}
 	if v := p.Spec.Template.Spec.Versions; v != nil && v.ControlPlane != "" {
 		versions["controlPlane"] = w.Kubernetes
-		// kubeadm does not know the kernel that the fleet's hosts share, nor cgroup v1: both are of this machine.
-		spec["kubeadm"] = map[string]any{"ignorePreflightErrors": []string{"SystemVerification"}}
 	}
 	return spec
 }

@@ -17,22 +17,21 @@ const repairTimeout = 5 * time.Minute
 
 // installPackages moves packages in one transaction, and only those that are not
 // there yet. Crash window: the transaction may be half done, so a later attempt
-// repairs the database before it looks.
+// repairs the database before it looks. A package that was cut off while it was
+// unpacked cannot be repaired, only installed again: that is what the transaction does.
 func installPackages(ctx context.Context, r Run) (string, error) {
-	if err := repairIfBroken(ctx, r); err != nil {
-		return "", err
-	}
+	repairErr := repairIfBroken(ctx, r)
 	remaining, err := remainingChanges(ctx, r.Host, r.Step.Packages)
 	if err != nil || len(remaining) == 0 {
-		return "", err
+		return "", errors.Join(err, repairErr)
 	}
 	installErr := r.Host.Packages.Install(ctx, remaining, r.PackageDir)
 	if installErr != nil {
 		// The context may be what ended the transaction; the database is repaired all the same.
-		repairCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), repairTimeout)
+		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), repairTimeout)
 		defer cancel()
-		installErr = errors.Join(installErr, r.Host.Packages.Repair(repairCtx))
-		ctx = repairCtx
+		_ = r.Host.Packages.Repair(after) // what is installed afterwards decides
+		ctx = after
 	}
 	return "", applied(ctx, r.Host, r.Step.Packages, installErr)
 }

@@ -91,8 +91,8 @@ func controlPlaneAt(ctx context.Context, h *Host, version string) error {
 // captureKubeadm keeps the kubelet's files that kubeadm rewrites for the new minor.
 // The control plane itself does not go back: etcd's data may have moved.
 func captureKubeadm(_ context.Context, r Run) (journal.Undo, error) {
-	undo := journal.Undo{None: r.Step.Irreversible}
-	if undo.None == "" && r.Step.Kubeadm.ControlPlane {
+	undo := journal.Undo{}
+	if r.Step.Kubeadm.ControlPlane {
 		undo.None = "the control plane does not go back from " + r.Step.Kubeadm.Version + ": etcd's data may have moved on"
 	}
 	for _, file := range []string{kubeletConfig, kubeadmFlags} {

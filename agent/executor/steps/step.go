@@ -85,15 +85,19 @@ func fail(reason, format string, args ...any) error {
 
 // Explain is the reason and message of a failed step, whatever went wrong.
 func Explain(kind upgrade.StepKind, err error) (reason, message string) {
+	return reasonOf(kind, err), tidy(err.Error())
+}
+
+func reasonOf(kind upgrade.StepKind, err error) string {
 	var failure *Failure
 	var blocked *upgrade.Blocked
 	switch {
 	case errors.As(err, &failure):
-		return failure.Reason, err.Error()
+		return failure.Reason
 	case errors.As(err, &blocked):
-		return blocked.Reason, err.Error()
+		return blocked.Reason
 	case errors.Is(err, context.DeadlineExceeded):
-		return string(kind) + "TimedOut", err.Error()
+		return string(kind) + "TimedOut"
 	}
-	return string(kind) + "Failed", err.Error()
+	return string(kind) + "Failed"
 }

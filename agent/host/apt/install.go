@@ -32,6 +32,9 @@ func (a *Apt) Install(ctx context.Context, changes []upgrade.PackageChange, dir 
 	if err := checkChanges(changes); err != nil {
 		return err
 	}
+	if err := a.mend(ctx, changes, dir); err != nil {
+		return err
+	}
 	left, err := a.left(ctx, changes)
 	if err != nil || len(left) == 0 {
 		return err
@@ -44,15 +47,6 @@ func (a *Apt) Install(ctx context.Context, changes []upgrade.PackageChange, dir 
 }
 
 func (a *Apt) ready(ctx context.Context, changes []upgrade.PackageChange, dir string) error {
-	broken, err := a.Broken(ctx)
-	if err != nil {
-		return err
-	}
-	if len(broken) > 0 {
-		if err := a.Repair(ctx); err != nil {
-			return err
-		}
-	}
 	if err := a.verifyStaged(ctx, changes, dir); err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func (f facts) read() upgrade.Facts {
 		if pkg.Held {
 			out.Packages.Holds = append(out.Packages.Holds, name)
 		}
-		if pkg.State != "installed" {
+		if pkg.State != installed {
 			out.Packages.Broken = append(out.Packages.Broken, name)
 		}
 	}

@@ -18,38 +18,56 @@ func Digest(name, version string) string {
 	return fmt.Sprintf("%064x", []byte(fmt.Sprintf("%.32s", name+"="+version)))
 }
 
+// Install can be cut off while a package is unpacked, which a repair does not cure, and
+// before it is configured, which one does.
 func (p packages) Install(_ context.Context, changes []upgrade.PackageChange, dir string) error {
 	label := "install " + describe(changes)
 	return p.h.call(label, func() error {
-		for _, c := range changes {
-			if err := p.check(c, dir); err != nil {
-				return err
-			}
+		if err := p.check(changes, dir); err != nil {
+			return err
 		}
-		for i, c := range changes {
+		for _, c := range changes {
+			p.half(c)
+			p.h.amid(label)
 			p.unpack(c)
-			if i == 0 {
-				p.h.amid(label)
-			}
+			p.h.amid(label)
 		}
 		p.configure()
 		return nil
 	})
 }
 
-func (p packages) check(c upgrade.PackageChange, dir string) error {
-	now := p.h.Packages[c.Name]
-	switch {
-	case now.State != "" && now.State != "installed":
-		return fmt.Errorf("dpkg was interrupted: %s is %s", c.Name, now.State)
-	case now.Held:
-		return fmt.Errorf("held packages were changed: %s", c.Name)
-	case c.To != "" && c.SHA256 != Digest(c.Name, c.To):
-		return fmt.Errorf("digest of %s does not match", c.File)
-	case dir == "/backup" && c.To != "" && !p.h.Kept[c.Name+" "+c.To]:
-		return fmt.Errorf("no file %s in %s", c.File, dir)
+func (p packages) check(changes []upgrade.PackageChange, dir string) error {
+	replaced := map[string]bool{}
+	for _, c := range changes {
+		replaced[c.Name] = true
+		switch {
+		case p.h.Packages[c.Name].Held:
+			return fmt.Errorf("held packages were changed: %s", c.Name)
+		case c.To != "" && c.SHA256 != Digest(c.Name, c.To):
+			return fmt.Errorf("digest of %s does not match", c.File)
+		case dir == "/backup" && c.To != "" && !p.h.Kept[c.Name+" "+c.To]:
+			return fmt.Errorf("no file %s in %s", c.File, dir)
+		}
+	}
+	for name, pkg := range p.h.Packages {
+		if pkg.State != installed && !(pkg.State == halfInstalled && replaced[name]) {
+			return fmt.Errorf("dpkg was interrupted: %s is %s", name, pkg.State)
+		}
 	}
 	return nil
+}
+
+const (
+	installed      = "installed"
+	halfConfigured = "half-configured"
+	halfInstalled  = "half-installed"
+)
+
+func (p packages) half(c upgrade.PackageChange) {
+	pkg := p.h.Packages[c.Name]
+	pkg.State = halfInstalled
+	p.h.Packages[c.Name] = pkg
 }
 
 func (p packages) unpack(c upgrade.PackageChange) {
@@ -58,13 +76,15 @@ func (p packages) unpack(c upgrade.PackageChange) {
 		delete(p.h.Packages, c.Name)
 		return
 	}
-	p.h.Packages[c.Name] = Package{Version: c.To, State: "half-configured"}
+	p.h.Packages[c.Name] = Package{Version: c.To, State: halfConfigured}
 }
 
 func (p packages) configure() {
 	for name, pkg := range p.h.Packages {
-		pkg.State = "installed"
-		p.h.Packages[name] = pkg
+		if pkg.State == halfConfigured {
+			pkg.State = installed
+			p.h.Packages[name] = pkg
+		}
 	}
 }
 
@@ -95,7 +115,15 @@ func (p packages) Query(_ context.Context, names []string) (found []upgrade.Inst
 }
 
 func (p packages) Repair(context.Context) error {
-	return p.h.call("repair", func() error { p.configure(); return nil })
+	return p.h.call("repair", func() error {
+		p.configure()
+		for name, pkg := range p.h.Packages {
+			if pkg.State != installed {
+				return fmt.Errorf("dpkg --configure -a: %s is %s", name, pkg.State)
+			}
+		}
+		return nil
+	})
 }
 
 type sources struct{ h *Host }

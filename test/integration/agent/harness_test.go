@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -65,6 +66,11 @@ func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	if shared == nil {
 		shared = apiserver.StartShared(t)
+		// The agent's writes must pass the admission policy that keeps it to its own fields.
+		policies, err := filepath.Glob("../../../deploy/policy/*.yaml")
+		require.NoError(t, err)
+		require.NotEmpty(t, policies)
+		require.NoError(t, shared.ApplyFiles(t.Context(), policies...))
 		require.NoError(t, shared.ApplyFiles(t.Context(), "../../../deploy/policy/agent.yaml"))
 	}
 	return onServer(t, shared)

@@ -22,18 +22,18 @@ import (
 func TestDrain(t *testing.T) {
 	w := newWorld(t)
 	for name, run := range map[string]func(*testing.T, *world){
-		"pods without a budget leave at once":                                               pods,
-		"B38 a single replica blocks, and its budget is named":                              singleReplica,
-		"B39 overlapping budgets are refused before any eviction":                           overlap,
-		"B40 unready pods block, leave by policy, or leave when the application is healthy": unhealthy,
-		"B43 a lingering pod is awaited and named":                                          lingering,
-		"B44 a missing permission ends the drain at once":                                   missingPermission,
-		"B45 a namespace that is being deleted is awaited":                                  terminatingNamespace,
-		"B47 a cordon and its marker are one write":                                         cordon,
-		"B84 the shipped roles are enough":                                                  shippedRoles,
-		"a budget that frees is taken within a second":                                      freedBudget,
-		"an eviction never hits a pod that has taken a name":                                otherUID,
-		"budgets hold at every moment of a drain":                                           neverBelowBudget,
+		"pods without a budget leave at once":                                           pods,
+		"a single replica blocks, and its budget is named":                              singleReplica,
+		"overlapping budgets are refused before any eviction":                           overlap,
+		"unready pods block, leave by policy, or leave when the application is healthy": unhealthy,
+		"a lingering pod is awaited and named":                                          lingering,
+		"a missing permission ends the drain at once":                                   missingPermission,
+		"a namespace that is being deleted is awaited":                                  terminatingNamespace,
+		"a cordon and its marker are one write":                                         cordon,
+		"the shipped roles are enough":                                                  shippedRoles,
+		"a budget that frees is taken within a second":                                  freedBudget,
+		"an eviction never hits a pod that has taken a name":                            otherUID,
+		"budgets hold at every moment of a drain":                                       neverBelowBudget,
 	} {
 		t.Run(name, func(t *testing.T) { run(t, w) })
 	}
