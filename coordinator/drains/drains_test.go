@@ -2,7 +2,6 @@ package drains_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -66,7 +65,7 @@ func TestABlockedDrainSaysWhichPodIsInTheWay(t *testing.T) {
 	r, _ := start(t, pod("bare", false))
 	state := awaitDone(t, r, request("g"))
 	var blocked *drain.Blocked
-	require.True(t, errors.As(state.Err, &blocked))
+	require.ErrorAs(t, state.Err, &blocked)
 	assert.Equal(t, drain.ReasonUnmanagedPods, blocked.Reason)
 	assert.Contains(t, blocked.Message, "default/bare")
 }
