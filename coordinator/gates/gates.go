@@ -22,6 +22,7 @@ const (
 	ReasonDeploymentConflict      = "DeploymentConflict"
 	ReasonStrategyNotSupported    = "StrategyNotSupported"
 	ReasonHeld                    = "Held"
+	ReasonForeignCordon           = "ForeignCordon"
 	ReasonRetryLater              = "RetryLater"
 	ReasonFailureThreshold        = "FailureThresholdReached"
 	ReasonControlPlaneBusy        = "ControlPlaneBusy"
@@ -38,6 +39,7 @@ var All = []Gate{
 	{"conflict", conflict},                     // two deployments claim the machine
 	{"strategy", strategy},                     // a setting that this version would ignore
 	{"held", held},                             // the host's owner says no
+	{"cordoned", cordoned},                     // by someone else
 	{"retry", retryLater},                      // backoff after a blocked drain
 	{"failure-threshold", failureThreshold},    // the rollout paused itself
 	{"control-plane-first", controlPlaneFirst}, // and skew with it

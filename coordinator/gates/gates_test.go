@@ -63,8 +63,11 @@ func TestEachGateVetoesWhatItIsForAndNothingElse(t *testing.T) {
 		"a window is not carried out yet, hence not ignored": {
 			fleet:  base().Deployment("w", rolling(func(r *v1alpha1.RollingUpdate) { r.Windows = []v1alpha1.Window{{}} })).Machine("w1", "w", worker),
 			reason: gates.ReasonStrategyNotSupported, says: []string{"rollingUpdate.windows"}},
-		"maxSurge 0 is no surge": {fleet: base().Deployment("w", rolling(func(r *v1alpha1.RollingUpdate) { r.MaxSurge = at(0) })).Machine("w1", "w", worker)},
-		"a held host":            {fleet: base().Machine("w1", "", worker, Of(held)), reason: gates.ReasonHeld, says: []string{"/etc/refit/hold", "inventory"}},
+		"maxSurge 0 is no surge":   {fleet: base().Deployment("w", rolling(func(r *v1alpha1.RollingUpdate) { r.MaxSurge = at(0) })).Machine("w1", "w", worker)},
+		"a held host":              {fleet: base().Machine("w1", "", worker, Of(held)), reason: gates.ReasonHeld, says: []string{"/etc/refit/hold", "inventory"}},
+		"a cordon of someone else": {fleet: base().Deployment("w").Machine("w1", "w", worker, Cordoned).Machine("w2", "w", worker), reason: gates.ReasonForeignCordon, says: []string{"MachineDeployment w", "Include"}},
+		"a cordoned machine that is asked for": {
+			fleet: base().Deployment("w", rolling(func(r *v1alpha1.RollingUpdate) { r.CordonedMachines = "Include" })).Machine("w1", "w", worker, Cordoned).Machine("w2", "w", worker)},
 		"a blocked drain waits for its time": {
 			fleet:  base().Machine("w1", "", worker, Of(func(m *v1alpha1.Machine) { m.Status.RolloutFailure = drainBlocked(time.Minute) })),
 			reason: gates.ReasonRetryLater, says: []string{"attempt 2", "12:01:00"}},
@@ -203,7 +206,7 @@ func TestWhatAPersonDecidedIsHeardFirst(t *testing.T) {
 	for _, g := range gates.All {
 		names = append(names, g.Name)
 	}
-	assert.Equal(t, []string{"stopped", "paused", "conflict", "strategy", "held", "retry", "failure-threshold",
+	assert.Equal(t, []string{"stopped", "paused", "conflict", "strategy", "held", "cordoned", "retry", "failure-threshold",
 		"control-plane-first", "control-plane", "capacity", "budget", "disruption-budgets"}, names)
 }
 

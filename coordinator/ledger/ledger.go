@@ -155,7 +155,7 @@ func (s *Store) change(ctx context.Context, namespace, what string, change func(
 		if err := change(l); err != nil {
 			return err
 		}
-		return s.Writer.Update(ctx, l) //nolint:wrapcheck // wrapped below; RetryOnConflict looks at the bare error
+		return s.Writer.Update(ctx, l)
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)

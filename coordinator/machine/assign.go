@@ -48,7 +48,7 @@ func (r *Reconciler) nextHop(ctx context.Context, s *scope) error {
 	if blocked != nil {
 		s.blocked = blocked
 		s.status().Assignment = nil
-		return nil
+		return nil //nolint:nilerr // a refusal is a verdict that the Machine shows, not a fault to retry
 	}
 	if now := s.status().Assignment; now != nil && sameHop(now, next) {
 		return nil

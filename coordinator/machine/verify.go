@@ -54,9 +54,7 @@ func (r *Reconciler) succeeded(ctx context.Context, s *scope) (outcome, error) {
 	if len(problems) > 0 {
 		return r.notHealthyYet(s, problems), nil
 	}
-	if f := s.status().RolloutFailure; f != nil && f.Class == fleet.ClassUnhealthyAfter {
-		s.status().RolloutFailure = nil
-	}
+	s.status().RolloutFailure = nil // unreachable or unhealthy for a while, and well now
 	slot := s.slot()
 	if slot.UncordonedTime == nil {
 		if err := r.uncordon(ctx, s, slot.GrantID); err != nil {

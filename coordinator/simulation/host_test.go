@@ -23,13 +23,15 @@ type host struct {
 	kubelet string
 	api     string
 	fails   bool
+	sick    bool     // not ready
+	lasts   int      // rounds that the work takes
 	runs    []string // grants carried out
 	working int      // rounds of work that are left
 	told    string   // the last report
 }
 
 func (c *cluster) host(name, pool string, roles ...v1alpha1.Role) *host {
-	h := &host{c: c, name: name, kubelet: before}
+	h := &host{c: c, name: name, kubelet: before, lasts: 2}
 	if roles[0] == v1alpha1.RoleControlPlane {
 		h.api = before
 	}
@@ -112,7 +114,7 @@ func (h *host) accept(m *v1alpha1.Machine) {
 	s.ObservedEpoch = g.Epoch
 	s.LastOperation = &v1alpha1.Operation{ID: g.ID, Type: v1alpha1.OperationUpgrade, State: v1alpha1.OperationProcessing, StepsTotal: 2}
 	h.runs = append(h.runs, g.ID)
-	h.working = 2
+	h.working = h.lasts
 }
 
 func (h *host) work(m *v1alpha1.Machine) {
@@ -143,10 +145,12 @@ func (h *host) postNode() {
 	before := n.DeepCopy()
 	n.Status.NodeInfo.KubeletVersion = h.kubelet
 	state := corev1.ConditionTrue
-	if h.working > 0 {
+	if h.working > 0 || h.sick {
 		state = corev1.ConditionFalse
 	}
-	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: state}}
+	if len(n.Status.Conditions) == 0 || n.Status.Conditions[0].Status != state {
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: state, LastTransitionTime: metav1.NewTime(h.c.now)}}
+	}
 	if equality.Semantic.DeepEqual(before, n) {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/stretchr/testify/assert"
@@ -174,4 +175,65 @@ func TestAnOlderCoordinatorIsDeposedAtItsNextWriteOfTheLedger(t *testing.T) {
 		assert.Equal(t, after, h.kubelet)
 		assert.Len(t, h.runs, 1)
 	}
+}
+
+func (c *cluster) failure(name string) string {
+	m := &v1alpha1.Machine{}
+	require.NoError(c.t, c.api.Get(context.Background(), types.NamespacedName{Namespace: namespace, Name: name}, m))
+	if f := m.Status.RolloutFailure; f != nil {
+		return f.Class + " " + string(m.Status.Phase)
+	}
+	return ""
+}
+
+func (c *cluster) roundsUntil(what string, is func() bool) {
+	c.t.Helper()
+	for range mostRounds {
+		if is() {
+			return
+		}
+		c.round()
+		c.checkInvariants()
+	}
+	require.Fail(c.t, what+" never came")
+}
+
+func TestAHostThatIsAwayTooLongCountsAsFailedAndIsForgivenWhenItIsBack(t *testing.T) {
+	c := threeMachines(t, &fault{})
+	w1 := c.hosts[1]
+	w1.lasts = 30
+	c.roundsUntil("the work on w1", func() bool { return w1.working > 0 && w1.working < 25 })
+	assert.Empty(t, c.failure("w1"))
+	c.now = c.now.Add(6 * time.Minute)
+	c.round()
+	c.round()
+	assert.Equal(t, "Unreachable Failed", c.failure("w1"))
+	assert.Len(t, c.ledger().Slots, 1, "a slot never ends by the clock")
+	c.roundsUntil("the end", func() bool { return w1.working == 0 })
+	c.run()
+	assert.Empty(t, c.failure("w1"))
+	for _, h := range c.hosts {
+		assert.Equal(t, after, h.kubelet)
+	}
+}
+
+func TestAMachineThatDoesNotGetWellKeepsItsSlotAndHoldsTheOthers(t *testing.T) {
+	c := threeMachines(t, &fault{})
+	w1, w2 := c.hosts[1], c.hosts[2]
+	c.roundsUntil("the work on w1", func() bool { return len(w1.runs) == 1 })
+	w1.sick = true
+	c.roundsUntil("the end of it", func() bool { return w1.working == 0 })
+	c.round()
+	c.round()
+	c.now = c.now.Add(11 * time.Minute)
+	c.round()
+	c.round()
+	assert.Equal(t, "UnhealthyAfter Failed", c.failure("w1"))
+	assert.True(t, c.node("w1").Spec.Unschedulable)
+	assert.Empty(t, w2.runs)
+	w1.sick = false
+	c.run()
+	assert.Empty(t, c.failure("w1"))
+	assert.False(t, c.node("w1").Spec.Unschedulable)
+	assert.Len(t, w2.runs, 1)
 }

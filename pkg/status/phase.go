@@ -13,10 +13,12 @@ func Phase(m *v1alpha1.Machine) v1alpha1.Phase {
 	switch {
 	case s.Versions == nil:
 		return v1alpha1.PhasePending
+	case Accepted(m) && s.RolloutFailure == nil:
+		return operationPhase(s) // a host that restarts what it upgrades may be out of sight for a while
 	case isUnknown(s.Conditions, v1alpha1.ConditionReady):
 		return v1alpha1.PhaseUnknown
 	case Accepted(m):
-		return operationPhase(s)
+		return v1alpha1.PhaseFailed
 	case IsFalse(s.Conditions, v1alpha1.ConditionDrained):
 		return v1alpha1.PhaseDraining
 	case meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionDrained):

@@ -68,6 +68,13 @@ func TestThePhaseFollowsFromTheConditions(t *testing.T) {
 		"ended":                        {reported(with(status.UpToDate()), operation(v1alpha1.Operation{State: v1alpha1.OperationSuccessful})), v1alpha1.PhaseVerifying},
 		"soaking":                      {reported(with(status.UpToDate()), with(status.Healthy()), operation(v1alpha1.Operation{State: v1alpha1.OperationSuccessful})), v1alpha1.PhaseSoaking},
 		"failed":                       {reported(outdated, staged, with(status.Stalled("VerifyFailed", ""))), v1alpha1.PhaseFailed},
+		"working, out of sight":        {reported(outdated, with(status.ReadyUnknown("NodeUnreachable", "")), operation(v1alpha1.Operation{State: v1alpha1.OperationProcessing})), v1alpha1.PhaseApplying},
+		"working, out of sight for too long": {reported(with(status.ReadyUnknown("NodeUnreachable", "")), operation(v1alpha1.Operation{}), func(m *v1alpha1.Machine) {
+			m.Status.RolloutFailure = &v1alpha1.RolloutFailure{Class: "Unreachable"}
+		}), v1alpha1.PhaseUnknown},
+		"ended, and not well": {reported(operation(v1alpha1.Operation{State: v1alpha1.OperationSuccessful}), func(m *v1alpha1.Machine) {
+			m.Status.RolloutFailure = &v1alpha1.RolloutFailure{Class: "UnhealthyAfter"}
+		}), v1alpha1.PhaseFailed},
 		"a void grant is no operation": {reported(outdated, staged, operation(v1alpha1.Operation{}), func(m *v1alpha1.Machine) { m.Status.Grant.Void = true }), v1alpha1.PhaseWaiting},
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, status.Phase(tc.machine)) })

@@ -46,6 +46,11 @@ func TestAForeignCordonIsCountedDrainedAndStillThereAtTheEnd(t *testing.T) {
 	w.pod("app", "w2", true)
 	w.pool("workers", workerAt(newK8s))
 	w.start()
+	w.until("it is left alone, and says why", func() bool { return w.condition("w2", v1alpha1.ConditionWaiting).Reason == "ForeignCordon" })
+	assert.Empty(t, w.ledger().Slots)
+	w.edit("workers", func(d *v1alpha1.MachineDeployment) {
+		d.Spec.Strategy = &v1alpha1.RolloutStrategy{RollingUpdate: &v1alpha1.RollingUpdate{CordonedMachines: "Include"}}
+	})
 	w.untilUpToDate("w2")
 	assert.False(t, w.podExists("app"), "the pods were evicted all the same")
 	assert.True(t, w.node("w2").Spec.Unschedulable, "the cordon of someone else stays")

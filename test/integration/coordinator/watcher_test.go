@@ -18,12 +18,11 @@ type watcher struct {
 	stop    context.CancelFunc
 	stopped sync.WaitGroup
 
-	mu          sync.Mutex
-	mostAway    int      // nodes cordoned or not ready at once
-	grantOrder  []string // machines in the order of their grants
-	grants      map[string]bool
-	complaints  []string
-	scheduledOn map[string]bool
+	mu         sync.Mutex
+	mostAway   int      // nodes cordoned or not ready at once
+	grantOrder []string // machines in the order of their grants
+	grants     map[string]bool
+	complaints []string
 }
 
 func (w *world) watch() *watcher {
