@@ -2,8 +2,10 @@ package scenario
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -85,25 +87,33 @@ func (s *story) up() {
 	require.NoError(s.t, s.env.Adopt(s.ctx))
 }
 
-// dump prints what a person would look at first.
+// dump writes what a person would look at first into a file, and names it.
 func (s *story) dump() {
 	if s.env == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
+	file, err := os.CreateTemp("", "refit-scenario-*.log")
+	if err != nil {
+		s.t.Logf("no record of the failure: %v", err)
+		return
+	}
+	defer file.Close()
 	for _, args := range [][]string{
 		{"get", "machines,machinedeployments,ledgers", "-n", MachineNamespace, "-o", "yaml"},
 		{"get", "nodes,pods", "-A", "-o", "wide"},
-		{"logs", "-n", SystemNamespace, "-l", "app.kubernetes.io/name=refit-coordinator", "--tail=200", "--prefix"},
+		{"get", "events", "-A"},
+		{"logs", "-n", SystemNamespace, "-l", "app.kubernetes.io/name=refit-coordinator", "--tail=500", "--prefix"},
 	} {
 		out, err := s.env.Kubectl(ctx, args...)
-		fmt.Fprintf(os.Stderr, "\n$ kubectl %s\n%s%v\n", strings.Join(args, " "), out, err)
+		fmt.Fprintf(file, "\n$ kubectl %s\n%s%v\n", strings.Join(args, " "), out, err)
 	}
 	for _, h := range s.env.Fleet.Hosts() {
-		out, err := h.Exec(ctx, nil, "journalctl", "--no-pager", "-n", "150", "-u", "refit-*")
-		fmt.Fprintf(os.Stderr, "\n== journal of %s\n%s%v\n", h.Name(), out, err)
+		out, err := h.Exec(ctx, nil, "journalctl", "--no-pager", "-n", "500", "-u", "refit-*")
+		fmt.Fprintf(file, "\n== journal of %s\n%s%v\n", h.Name(), out, err)
 	}
+	s.t.Logf("objects, coordinator's log and the hosts' journals are in %s", file.Name())
 }
 
 func (s *story) statusAgreesBefore(t *testing.T) {
@@ -257,9 +267,9 @@ func (k *killer) saw(m *v1alpha1.Machine) {
 	case m.Status.Phase == v1alpha1.PhaseDraining && k.dead["coordinator"] == "":
 		k.dead["coordinator"] = m.Name
 		k.killCoordinators()
-	case working && op.StepsDone >= 1 && k.dead["host"] == "" && k.dead["agent"] != m.Name:
+	case working && k.dead["host"] == "" && k.dead["agent"] != m.Name:
 		k.dead["host"], k.killedHost = m.Name, m.Name
-		k.killHost(h)
+		k.killHost(h, op.ID)
 	}
 }
 
@@ -287,14 +297,44 @@ func (k *killer) killCoordinators() {
 	}
 }
 
-func (k *killer) killHost(h *testfleet.Host) {
-	assert.NoError(k.t, h.Kill())
-	k.env.Say("          >>> host %s is dead", h.Name())
+// killHost cuts the power in the middle of a package transaction, as the host's own disk shows it.
+func (k *killer) killHost(h *testfleet.Host, operation string) {
+	journal := filepath.Join(h.RootDir(), "var/lib/refit/journal", operation+".json")
 	k.wg.Go(func() {
+		step := ""
+		for deadline := time.Now().Add(time.Minute); step != "InstallPackages" && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+			step = begun(journal)
+		}
+		assert.Equal(k.t, "InstallPackages", step, "the host is killed while it installs packages")
+		time.Sleep(400 * time.Millisecond) // dpkg is at work
+		assert.NoError(k.t, h.Kill())
+		k.env.Say("          >>> host %s is dead, in the middle of step %s", h.Name(), begun(journal))
 		time.Sleep(5 * time.Second)
 		assert.NoError(k.t, h.Start(k.ctx))
 		k.env.Say("          >>> host %s has power again", h.Name())
 	})
+}
+
+// begun is the step that a journal says is under way.
+func begun(journal string) string {
+	raw, err := os.ReadFile(journal)
+	if err != nil {
+		return ""
+	}
+	var j struct {
+		Record struct {
+			Steps []struct{ Kind, State string }
+		}
+	}
+	if json.Unmarshal(raw, &j) != nil {
+		return ""
+	}
+	for _, s := range j.Record.Steps {
+		if s.State == "Begun" {
+			return s.Kind
+		}
+	}
+	return ""
 }
 
 func (s *story) applicationKept(t *testing.T) {
