@@ -57,7 +57,7 @@ func New(c Config) *Executor {
 		c.Now = time.Now
 	}
 	if c.Poll == 0 {
-		c.Poll = 2 * time.Second
+		c.Poll = 500 * time.Millisecond
 	}
 	if c.RollbackDeadline == 0 {
 		c.RollbackDeadline = 45 * time.Minute

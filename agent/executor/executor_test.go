@@ -91,6 +91,60 @@ func TestARebootThatDoesNotHappenIsAskedForTwiceAndFails(t *testing.T) {
 	assert.Equal(t, 2, count(b.host.Log, "reboot"))
 }
 
+// A host without a boot id of its own, such as some containers, comes back with the same one.
+func TestAHostThatComesBackInTheSameBootIsNotRebootedForEver(t *testing.T) {
+	b := rebooting(t)
+	b.host.SameBootID = true
+	boots := 0
+	for range 10 {
+		if _, _, crash := b.run(); crash != "rebooting" {
+			break
+		}
+		boots++
+	}
+	assert.Equal(t, 2, boots)
+	rec := b.finish()
+	assert.Equal(t, "RebootFailed", rec.Reason, rec.Message)
+}
+
+// As on a real host: the reboot is asked for, systemd stops the executor first, and then
+// the host comes back.
+func TestARebootStopsItsExecutorAndIsFollowedInTheNextBoot(t *testing.T) {
+	b := rebooting(t)
+	b.host.RebootIgnored = true
+	ctx, stop := context.WithCancel(context.Background())
+	b.host.FailIf = func(label string) error {
+		if label == "reboot" {
+			stop()
+		}
+		return nil
+	}
+	rec, err := b.executor().Run(ctx, b.op)
+	require.ErrorIs(t, err, ErrStopped)
+	assert.Equal(t, "boot-1", rec.Current().BootID)
+	b.host.PowerLoss()
+	rec = b.finish()
+	require.Equal(t, journal.Successful, rec.State, rec.Message)
+	assert.Equal(t, 1, count(b.host.Log, "reboot"))
+}
+
+func TestAStopDuringARebootCounts(t *testing.T) {
+	b := rebooting(t)
+	b.host.RebootIgnored = true
+	for range 3 {
+		ctx, stop := context.WithCancel(context.Background())
+		b.host.FailIf = func(label string) error {
+			if label == "reboot" {
+				stop() // systemd stops everybody
+			}
+			return nil
+		}
+		_, _ = b.executor().Run(ctx, b.op)
+		stop()
+	}
+	assert.Equal(t, 2, count(b.host.Log, "reboot"))
+}
+
 func TestAKnownOperationIsAnsweredWithItsOutcome(t *testing.T) {
 	b := worker(t)
 	first := b.finish()

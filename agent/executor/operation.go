@@ -135,7 +135,7 @@ func (o *operation) forwardStep(ctx context.Context, i int) error {
 	kind, _ := steps.For(step.Kind) // known: Validate
 	run := o.run(step, done, expectAfter(rec.Operation.Plan, i))
 	undo := journal.Undo{}
-	if kind.Capture != nil && done.Attempts == 0 {
+	if kind.Capture != nil && done.Start == nil {
 		var err error
 		if undo, err = kind.Capture(context.WithoutCancel(ctx), run); err != nil {
 			return &stepError{fmt.Errorf("capturing what undoes %s: %w", step.Kind, err)}
@@ -204,6 +204,9 @@ func (o *operation) do(ctx context.Context, i int, kind steps.Kind, run steps.Ru
 		return message, nil
 	case kind.Interruptible && ctx.Err() != nil:
 		log.Info("Step cut short", "duration", took)
+		if kind.Counted {
+			return "", ErrStopped
+		}
 		return "", errors.Join(ErrStopped, o.j.Interrupt(i))
 	default:
 		log.Error(err, "Step failed", "duration", took)

@@ -79,7 +79,8 @@ func save(path string, v any) {
 }
 
 // A real process with a real journal is killed by SIGKILL, wherever it happens to be,
-// and started again until it ends by itself.
+// and started again until it ends by itself. Later ones live longer, so that the test
+// ends on a slow machine too.
 func TestAKilledProcessIsFollowedByOneThatFinishes(t *testing.T) {
 	clean := worker(t)
 	require.Equal(t, journal.Successful, clean.finish().State)
@@ -120,7 +121,7 @@ func most(rec journal.Record) int {
 
 func killUntilDone(t *testing.T, dir string, random *rand.Rand) (kills int) {
 	t.Helper()
-	for range 200 {
+	for try := range 200 {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), childEnv+"="+dir)
 		cmd.Stderr = os.Stderr
@@ -131,7 +132,7 @@ func killUntilDone(t *testing.T, dir string, random *rand.Rand) (kills int) {
 		case err := <-done:
 			require.NoError(t, err)
 			return kills
-		case <-time.After(time.Duration(30+random.IntN(200)) * time.Millisecond):
+		case <-time.After(time.Duration(30+10*try+random.IntN(200)) * time.Millisecond):
 			require.NoError(t, cmd.Process.Kill())
 			if <-done; cmd.ProcessState.ExitCode() == 0 {
 				return kills

@@ -33,7 +33,7 @@ func runCommand(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&id, "operation", "", "id of the operation")
-	require(cmd, "operation")
+	mandatory(cmd, "operation")
 	return cmd
 }
 

@@ -17,7 +17,7 @@ func addOutput(cmd *cobra.Command, output *string) {
 	cmd.Flags().StringVar(output, "output", "", "file to write, whole or not at all; standard output unless set")
 }
 
-func require(cmd *cobra.Command, flag string) {
+func mandatory(cmd *cobra.Command, flag string) {
 	_ = cmd.MarkFlagRequired(flag) // fails only for a flag that does not exist
 }
 

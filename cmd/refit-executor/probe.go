@@ -59,7 +59,7 @@ func candidatesCommand(o *options) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&request, "request", "", "file with the request")
 	addOutput(cmd, &output)
-	require(cmd, "request")
+	mandatory(cmd, "request")
 	return cmd
 }
 
@@ -93,7 +93,7 @@ func stageCommand(o *options) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&file, "plan", "", "file with the plan")
 	addOutput(cmd, &output)
-	require(cmd, "plan")
+	mandatory(cmd, "plan")
 	return cmd
 }
 

@@ -92,15 +92,17 @@ type Undo struct {
 func (j *Journal) Begin(i int, bootID string, undo Undo) error {
 	return j.update(func(r *Record) {
 		s := &r.Steps[i]
-		if s.Attempts == 0 {
+		if s.Start == nil {
 			s.Undo, s.NoUndo = undo.Steps, undo.None
 		}
 		begin(s, j.now(), bootID)
 	})
 }
 
+// The first boot and time stay, even when the attempt was taken back: what began before
+// a reboot did not begin after it.
 func begin(s *StepRecord, now time.Time, bootID string) {
-	if s.Attempts == 0 {
+	if s.Start == nil {
 		s.BootID, s.Start = bootID, &now
 	}
 	s.State = StepBegun

@@ -240,6 +240,21 @@ func TestWhatUndoesAStepIsCapturedAtItsFirstAttemptOnly(t *testing.T) {
 	assert.Equal(t, 2, step.Attempts)
 }
 
+func TestAnAttemptThatIsTakenBackLeavesWhenAndWhereTheStepBegan(t *testing.T) {
+	s := journal.NewStoreFS("/s", journaltest.New(nil))
+	j, err := s.Create(operation("g1"), "boot-1", clock())
+	require.NoError(t, err)
+	require.NoError(t, j.Begin(0, "boot-1", journal.Undo{}))
+	began := j.Record().Steps[0].Start
+	require.NoError(t, j.Interrupt(0))
+	require.NoError(t, j.Begin(0, "boot-2", undo))
+	step := j.Record().Steps[0]
+	assert.Equal(t, 1, step.Attempts)
+	assert.Equal(t, "boot-1", step.BootID)
+	assert.Equal(t, began, step.Start)
+	assert.Empty(t, step.Undo)
+}
+
 func TestJournalsAreListedOldestFirstAndDamagedOnesAreNamed(t *testing.T) {
 	dir := t.TempDir()
 	s := journal.NewStore(dir)

@@ -7,11 +7,14 @@ import (
 )
 
 // rebootPolls is how long, in polls, a host may take to go down before the reboot is asked for again.
-const rebootPolls = 150
+const rebootPolls = 1200
+
+// maxReboots bounds how often one step asks for a reboot, over all attempts.
+const maxReboots = 2
 
 // reboot is done when the boot is another one than that in which the step was begun;
-// nothing else proves it. It is asked for at most twice per boot: after that the host
-// refuses, and asking on would be a loop.
+// nothing else proves it. It is asked for at most twice: a host that goes down and
+// comes back with the same boot id would be rebooted for ever.
 func reboot(ctx context.Context, r Run) (string, error) {
 	boot, err := r.Host.Boot.ID(ctx)
 	if err != nil {
@@ -23,7 +26,7 @@ func reboot(ctx context.Context, r Run) (string, error) {
 	if boot != r.BeganInBoot {
 		return "rebooted, boot " + boot, nil
 	}
-	for range 2 {
+	for asked := r.Attempt - 1; asked < maxReboots; asked++ {
 		if err := r.Host.Boot.Reboot(ctx); err != nil {
 			return "", fmt.Errorf("asking for a reboot: %w", err)
 		}
@@ -33,5 +36,5 @@ func reboot(ctx context.Context, r Run) (string, error) {
 		case <-time.After(rebootPolls * r.Poll):
 		}
 	}
-	return "", fail("RebootFailed", "the host is still in boot %s although a reboot was asked for twice", boot)
+	return "", fail("RebootFailed", "the host is still in boot %s although a reboot was asked for %d times", boot, maxReboots)
 }

@@ -42,6 +42,8 @@ type Kind struct {
 	// Interruptible kinds are cut short on request; the others are let finish, since half
 	// of their effect is worse than a late end.
 	Interruptible bool
+	// Counted says that an attempt that was cut short counts: it had its effect.
+	Counted bool
 	// UsesUnits says that the step needs units to start and stop freely: a resume at boot
 	// that holds the kubelet back lets go of it before.
 	UsesUnits bool
@@ -60,7 +62,7 @@ var kinds = map[upgrade.StepKind]Kind{
 	upgrade.StepStopSandboxes:   {Do: stopSandboxes, Deadline: 10 * time.Minute, Interruptible: true, UsesUnits: true},
 	upgrade.StepRestartUnit:     {Do: restartUnit, Deadline: 5 * time.Minute, Interruptible: true, UsesUnits: true},
 	upgrade.StepRunHook:         {Do: runHook, Deadline: 30 * time.Minute, UsesUnits: true},
-	upgrade.StepReboot:          {Do: reboot, Deadline: 30 * time.Minute, Interruptible: true, UsesUnits: true},
+	upgrade.StepReboot:          {Do: reboot, Deadline: 30 * time.Minute, Interruptible: true, Counted: true, UsesUnits: true},
 	upgrade.StepVerify:          {Do: verify, Deadline: 10 * time.Minute, Interruptible: true, UsesUnits: true},
 }
 

@@ -85,7 +85,7 @@ func componentsAre(ctx context.Context, h *Host, want upgrade.Expectation) error
 
 // mismatches in a row that are believed: a process that is being replaced may answer
 // once more.
-const believedMismatches = 5
+const believedMismatches = 10
 
 // settled is await that gives up early on a version that is there and is another one.
 func settled(ctx context.Context, poll time.Duration, look func(context.Context) error) error {

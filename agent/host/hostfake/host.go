@@ -54,6 +54,8 @@ type Host struct {
 	Save func(State)
 	// RebootIgnored makes the host stay up when a reboot is asked for.
 	RebootIgnored bool
+	// SameBootID makes the host come back with the boot id it had.
+	SameBootID bool
 	// Down are units that do not come up when started.
 	Down map[string]bool
 }
@@ -181,7 +183,9 @@ func (h *Host) PowerLoss() {
 
 func (h *Host) restart() {
 	h.Boots++
-	h.BootID = fmt.Sprintf("boot-%d", h.Boots+1)
+	if !h.SameBootID {
+		h.BootID = fmt.Sprintf("boot-%d", h.Boots+1)
+	}
 	h.Sandboxes, h.SandboxRuntime, h.Pods = 0, "", map[string]string{}
 	for _, unit := range []string{"containerd.service", "kubelet.service"} {
 		h.start(unit)
