@@ -34,6 +34,8 @@ type Kubeadm struct {
 	// LogName of the file that keeps the whole output, in State/log; the operation's id where there is one.
 	LogName string
 	Timeout time.Duration
+	// Proxy is the image of the kube-proxy that runs here, "" when none does; unset: none.
+	Proxy func(ctx context.Context) (string, error)
 }
 
 // New returns the kubeadm of the host under root.
