@@ -81,7 +81,7 @@ func (o *operation) prepare(ctx context.Context) error {
 
 // refuse ends an operation before its first step.
 func (o *operation) refuse(reason string, err error) error {
-	return o.j.Turn(len(o.j.Record().Steps), reason, err.Error(), nil, nil)
+	return o.j.Turn(len(o.j.Record().Steps), journal.Cause{Reason: reason, Message: steps.Tidy(err.Error())}, nil, nil)
 }
 
 // baseline keeps what is understood: a version that is not could never be found again.

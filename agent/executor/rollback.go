@@ -21,7 +21,7 @@ func (o *operation) turn(i int, err error) error {
 	}
 	reason, message := steps.Explain(kind, err)
 	rollback, notUndone := wayBack(rec)
-	return o.j.Turn(i, reason, message, rollback, notUndone)
+	return o.j.Turn(i, journal.Cause{Step: kind, Reason: reason, Message: message}, rollback, notUndone)
 }
 
 // wayBack is what undoes everything that was begun, last first; then the units that
@@ -127,7 +127,7 @@ func (o *operation) back(ctx context.Context) error {
 	}
 	switch {
 	case len(notUndone) > 0:
-		message += "; not undone: " + strings.Join(notUndone, "; ")
+		message += "; not undone: " + steps.Tidy(strings.Join(notUndone, "; "))
 	case len(rec.Rollback) == 0:
 		message += "; nothing was changed on the host"
 	default:

@@ -33,6 +33,7 @@ func TestAFailureOfEachStepLeadsBackToTheOldHost(t *testing.T) {
 			require.Equal(t, journal.Failed, rec.State)
 			assert.NotEmpty(t, rec.Reason)
 			assert.Contains(t, rec.Message, "injected")
+			assert.Equal(t, rec.Steps[i].Kind, rec.Telling(), "the step that failed, not the last of the rollback")
 			assert.Equal(t, before, comparable(b.host.Snapshot()))
 			assert.Empty(t, rec.NotUndone)
 			if i > 0 {

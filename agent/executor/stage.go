@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,11 +18,27 @@ import (
 // StagePackages makes package files ready and simulates their transaction.
 type StagePackages interface {
 	Stage(ctx context.Context, changes []upgrade.PackageChange) ([]upgrade.Finding, error)
+	// Unpack puts the files of a staged package into a directory of their own, which remove takes away.
+	Unpack(ctx context.Context, change upgrade.PackageChange) (dir string, remove func() error, err error)
 }
 
-// StageImages pulls images.
+// StageImages pulls images. One that its registry does not have is a terminal upgrade.Blocked.
 type StageImages interface {
 	Pull(ctx context.Context, image string) error
+}
+
+// StageKubeadm knows the images that an upgrade will run on this host: those without
+// which it cannot come about, and those that are good to have.
+type StageKubeadm interface {
+	Images(ctx context.Context, program string, u upgrade.KubeadmUpgrade) (required, useful []string, err error)
+}
+
+// Stager does everything of a plan that disturbs nothing, so that nothing is left to
+// be fetched once pods have been evicted for it.
+type Stager struct {
+	Packages StagePackages
+	Images   StageImages
+	Kubeadm  StageKubeadm
 }
 
 // StageResult is what staging found, and how long its parts took.
@@ -38,31 +57,23 @@ func (r StageResult) Refused() bool {
 	return false
 }
 
-// Stage does everything of a plan that disturbs nothing. A refusal that only another
-// spec or another host can lift is a finding; an error may pass by itself.
-func Stage(ctx context.Context, plan upgrade.Plan, packages StagePackages, images StageImages) (StageResult, error) {
+// Stage stages a plan. A refusal that only another spec or another host can lift is a
+// finding; an error may pass by itself.
+func (s Stager) Stage(ctx context.Context, plan upgrade.Plan) (StageResult, error) {
 	var result StageResult
 	if plan.Stage == nil {
 		return result, nil
 	}
-	if err := validInstall(plan.Stage.Packages); len(plan.Stage.Packages) > 0 && err != nil {
+	if err := validStage(*plan.Stage); err != nil {
 		result.Findings = append(result.Findings, refusal("PlanInvalid", err))
 		return result, nil
 	}
 	for _, part := range []struct {
 		name string
-		do   func() ([]upgrade.Finding, error)
-	}{
-		{"Packages", func() ([]upgrade.Finding, error) {
-			if len(plan.Stage.Packages) == 0 {
-				return nil, nil
-			}
-			return packages.Stage(ctx, plan.Stage.Packages)
-		}},
-		{"Images", func() ([]upgrade.Finding, error) { return nil, pull(ctx, images, plan.Stage.Images) }},
-	} {
+		do   func(context.Context, upgrade.Step) ([]upgrade.Finding, error)
+	}{{"Packages", s.packages}, {"Images", s.images}} {
 		start := time.Now()
-		findings, err := part.do()
+		findings, err := part.do(ctx, *plan.Stage)
 		result.Findings = append(result.Findings, findings...)
 		result.Durations = append(result.Durations, v1alpha1.PhaseDuration{Name: part.name, Duration: metav1.Duration{Duration: time.Since(start)}})
 		var blocked *upgrade.Blocked
@@ -77,15 +88,88 @@ func Stage(ctx context.Context, plan upgrade.Plan, packages StagePackages, image
 	return result, nil
 }
 
+func validStage(stage upgrade.Step) error {
+	if len(stage.Packages) > 0 {
+		if err := validInstall(stage.Packages); err != nil {
+			return err
+		}
+	}
+	if stage.Kubeadm != nil {
+		return validKubeadm(stage.Kubeadm)
+	}
+	return nil
+}
+
 func refusal(reason string, err error) upgrade.Finding {
 	return upgrade.Finding{Severity: upgrade.SeverityError, Reason: reason, Message: err.Error()}
 }
 
-func pull(ctx context.Context, images StageImages, refs []string) error {
-	for _, ref := range refs {
-		if err := images.Pull(ctx, ref); err != nil {
-			return fmt.Errorf("pulling %s: %w", ref, err)
+func (s Stager) packages(ctx context.Context, stage upgrade.Step) ([]upgrade.Finding, error) {
+	if len(stage.Packages) == 0 {
+		return nil, nil
+	}
+	return s.Packages.Stage(ctx, stage.Packages)
+}
+
+func (s Stager) images(ctx context.Context, stage upgrade.Step) ([]upgrade.Finding, error) {
+	for _, ref := range stage.Images {
+		if err := s.Images.Pull(ctx, ref); err != nil {
+			return nil, fmt.Errorf("pulling %s: %w", ref, err)
 		}
 	}
-	return nil
+	if stage.Kubeadm == nil {
+		return nil, nil
+	}
+	return s.kubeadmImages(ctx, stage)
+}
+
+// imagePull is the id under which kubeadm itself lets missing images pass.
+const imagePull = "ImagePull"
+
+// kubeadmImages pulls what the kubeadm of the target will run.
+func (s Stager) kubeadmImages(ctx context.Context, stage upgrade.Step) ([]upgrade.Finding, error) {
+	required, useful, err := s.askKubeadm(ctx, stage)
+	if errors.Is(err, fs.ErrPermission) { // as on a file system that runs no programs
+		return []upgrade.Finding{imageFinding("the images of %s are not staged and will be pulled during the upgrade: %v", stage.Kubeadm.Version, err)}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if slices.Contains(stage.Kubeadm.IgnorePreflightErrors, imagePull) {
+		required, useful = nil, append(required, useful...)
+	}
+	for _, image := range required {
+		if err := s.Images.Pull(ctx, image); err != nil {
+			return nil, err //nolint:wrapcheck // says which image
+		}
+	}
+	var findings []upgrade.Finding
+	for _, image := range useful {
+		err := s.Images.Pull(ctx, image)
+		if err != nil && ctx.Err() != nil {
+			return findings, err //nolint:wrapcheck // says which image
+		}
+		if err != nil {
+			findings = append(findings, imageFinding("image %s is not staged; where it is needed it will be pulled later: %v", image, err))
+		}
+	}
+	return findings, nil
+}
+
+func imageFinding(format string, args ...any) upgrade.Finding {
+	return upgrade.Finding{Severity: upgrade.SeverityWarning, Reason: "ImageNotStaged", Message: fmt.Sprintf(format, args...)}
+}
+
+// askKubeadm asks the staged kubeadm, out of its package; the installed one where the plan leaves it.
+func (s Stager) askKubeadm(ctx context.Context, stage upgrade.Step) (required, useful []string, err error) {
+	at := slices.IndexFunc(stage.Packages, func(c upgrade.PackageChange) bool { return c.Name == "kubeadm" && c.To != "" })
+	if at < 0 {
+		return s.Kubeadm.Images(ctx, "kubeadm", *stage.Kubeadm)
+	}
+	dir, remove, err := s.Packages.Unpack(ctx, stage.Packages[at])
+	if err != nil {
+		return nil, nil, err //nolint:wrapcheck // says what it was unpacking
+	}
+	required, useful, err = s.Kubeadm.Images(ctx, filepath.Join(dir, "usr/bin/kubeadm"), *stage.Kubeadm)
+	return required, useful, errors.Join(err, remove())
 }

@@ -3,6 +3,8 @@ package executor
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -15,6 +17,25 @@ type stager struct {
 	findings []upgrade.Finding
 	err      error
 	pulled   []string
+
+	required, useful []string
+	broken           map[string]error // by image
+	asked            []string         // programs
+	listErr          error
+	removed          int
+}
+
+func (s *stager) Unpack(_ context.Context, c upgrade.PackageChange) (string, func() error, error) {
+	return "/unpacked/" + c.Name, func() error { s.removed++; return nil }, nil
+}
+
+func (s *stager) Images(_ context.Context, program string, _ upgrade.KubeadmUpgrade) (required, useful []string, err error) {
+	s.asked = append(s.asked, program)
+	return s.required, s.useful, s.listErr
+}
+
+func (s *stager) stage(plan upgrade.Plan) (StageResult, error) {
+	return Stager{Packages: s, Images: s, Kubeadm: s}.Stage(context.Background(), plan)
 }
 
 func (s *stager) Stage(context.Context, []upgrade.PackageChange) ([]upgrade.Finding, error) {
@@ -23,7 +44,7 @@ func (s *stager) Stage(context.Context, []upgrade.PackageChange) ([]upgrade.Find
 
 func (s *stager) Pull(_ context.Context, image string) error {
 	s.pulled = append(s.pulled, image)
-	return nil
+	return s.broken[image]
 }
 
 func TestStagingTellsARefusalFromAFaultThatPasses(t *testing.T) {
@@ -41,7 +62,7 @@ func TestStagingTellsARefusalFromAFaultThatPasses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := &stager{findings: []upgrade.Finding{warning}, err: tc.err}
 			plan := upgrade.Plan{Stage: &upgrade.Step{Kind: upgrade.StepStage, Images: []string{"pause:3.10"}, Packages: []upgrade.PackageChange{kubernetes("kubelet")}}}
-			result, err := Stage(context.Background(), plan, s, s)
+			result, err := s.stage(plan)
 			assert.Equal(t, tc.passing, err != nil)
 			assert.Equal(t, tc.refused, result.Refused())
 			assert.Contains(t, result.Findings, warning)
@@ -51,7 +72,7 @@ func TestStagingTellsARefusalFromAFaultThatPasses(t *testing.T) {
 }
 
 func TestAPlanWithNothingToStageIsStaged(t *testing.T) {
-	result, err := Stage(context.Background(), upgrade.Plan{}, nil, nil)
+	result, err := Stager{}.Stage(context.Background(), upgrade.Plan{})
 	require.NoError(t, err)
 	assert.False(t, result.Refused())
 }
@@ -59,8 +80,55 @@ func TestAPlanWithNothingToStageIsStaged(t *testing.T) {
 func TestAFileOutsideTheStageIsNotStaged(t *testing.T) {
 	c := kubernetes("kubelet")
 	c.File = "../../etc/cron.d/x"
-	result, err := Stage(context.Background(), upgrade.Plan{Stage: &upgrade.Step{Packages: []upgrade.PackageChange{c}}}, nil, nil)
+	result, err := Stager{}.Stage(context.Background(), upgrade.Plan{Stage: &upgrade.Step{Packages: []upgrade.PackageChange{c}}})
 	require.NoError(t, err)
 	require.True(t, result.Refused())
 	assert.Equal(t, "PlanInvalid", result.Findings[0].Reason)
+}
+
+func TestTheImagesOfTheNextKubeadmAreOnTheHostBeforeTheGrant(t *testing.T) {
+	gone := &upgrade.Blocked{Reason: "ImageNotFound", Message: "image r/etcd:2 does not exist", Terminal: true}
+	away := &upgrade.Blocked{Reason: "ImagePullFailed", Message: "connection refused"}
+	all := []string{"r/apiserver:2", "r/etcd:2", "r/pause:2"}
+	for name, tc := range map[string]struct {
+		installed bool
+		broken    map[string]error
+		ignore    []string
+		listErr   error
+		pulled    []string
+		reason    string // of the refusal
+		passing   bool
+		findings  int
+	}{
+		"all of them are there":            {pulled: all},
+		"the plan leaves kubeadm as it is": {installed: true, pulled: all},
+		"a required one does not exist":    {broken: map[string]error{"r/etcd:2": gone}, pulled: all[:2], reason: "ImageNotFound", findings: 1},
+		"the registry is away":             {broken: map[string]error{"r/apiserver:2": away}, pulled: all[:1], passing: true},
+		"a useful one does not exist":      {broken: map[string]error{"r/pause:2": gone}, pulled: all, findings: 1},
+		"kubeadm is to ignore missing ones": {
+			broken: map[string]error{"r/etcd:2": gone}, ignore: []string{"ImagePull"}, pulled: all, findings: 1,
+		},
+		"programs cannot be run from there": {listErr: fmt.Errorf("starting: %w", fs.ErrPermission), findings: 1},
+		"kubeadm does not answer":           {listErr: errors.New("exit code 1"), passing: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &stager{required: []string{"r/apiserver:2", "r/etcd:2"}, useful: []string{"r/pause:2"}, broken: tc.broken, listErr: tc.listErr}
+			step := &upgrade.Step{Kind: upgrade.StepStage, Kubeadm: &upgrade.KubeadmUpgrade{Version: "v" + newKubernetes, IgnorePreflightErrors: tc.ignore}}
+			program, removed := "kubeadm", 0
+			if !tc.installed {
+				step.Packages = []upgrade.PackageChange{kubernetes("kubelet"), kubernetes("kubeadm")}
+				program, removed = "/unpacked/kubeadm/usr/bin/kubeadm", 1
+			}
+			result, err := s.stage(upgrade.Plan{Stage: step})
+			assert.Equal(t, tc.passing, err != nil, "%v", err)
+			assert.Equal(t, []string{program}, s.asked)
+			assert.Equal(t, removed, s.removed, "nothing of it is left")
+			assert.Equal(t, tc.pulled, s.pulled)
+			assert.Len(t, result.Findings, tc.findings)
+			assert.Equal(t, tc.reason != "", result.Refused())
+			if tc.reason != "" {
+				assert.Equal(t, tc.reason, result.Findings[0].Reason)
+			}
+		})
+	}
 }

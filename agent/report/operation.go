@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -32,7 +33,7 @@ func Operation(r journal.Record, staged time.Duration) *v1alpha1.Operation {
 	start := metav1.NewTime(r.StartTime.Truncate(time.Second))
 	op := &v1alpha1.Operation{
 		ID: r.Operation.ID, Type: r.Operation.Plan.Type, State: state(r.State),
-		Step: string(r.Current().Kind), StepsDone: int32(r.Done()), StepsTotal: int32(len(r.Steps)),
+		Step: string(r.Telling()), StepsDone: int32(r.Done()), StepsTotal: int32(len(r.Steps)),
 		StartTime: &start, Description: shorten(describe(r), maxMessage),
 		Phases: phases(r, staged),
 	}
@@ -81,12 +82,10 @@ func describe(r journal.Record) string {
 	switch {
 	case r.State == journal.Successful:
 		return "All steps done"
-	case r.State == journal.Failed && r.RolledBack:
-		return r.Message + "; the host was brought back to what it ran before"
 	case r.State == journal.Failed:
 		return r.Message
 	case r.RollingBack:
-		return fmt.Sprintf("Rolling back (%s): %s", r.Reason, r.Message)
+		return fmt.Sprintf("Rolling back, %s failed: %s", cmp.Or(r.FailedStep, "an operation"), r.Message)
 	}
 	i := min(r.Next(), len(r.Steps)-1)
 	if i < 0 {

@@ -189,6 +189,20 @@ func TestFailedOperationAlwaysHasAReason(t *testing.T) {
 	assert.Contains(t, op.Description, "kubelet does not answer")
 }
 
+// A rollback runs steps of its own; the step that people ask for is the one that failed.
+func TestAFailedOperationNamesTheStepThatFailed(t *testing.T) {
+	for _, state := range []journal.State{journal.Open, journal.Failed} {
+		r := record(state, step(upgrade.StepPreflight, journal.StepDone, time.Second), step(upgrade.StepKubeadmUpgrade, journal.StepFailed, 0), step(upgrade.StepVerify, journal.StepPending, 0))
+		r.RollingBack, r.FailedStep = true, upgrade.StepKubeadmUpgrade
+		r.Reason, r.Message = "KubeadmUpgradeFailed", "it was refused"
+		r.Rollback = []journal.StepRecord{step(upgrade.StepRestartUnit, journal.StepDone, 0), step(upgrade.StepVerify, journal.StepDone, 0)}
+		assert.Equal(t, "KubeadmUpgrade", report.Operation(r, 0).Step, state)
+	}
+	refused := record(journal.Failed, step(upgrade.StepPreflight, journal.StepPending, 0))
+	refused.RollingBack = true
+	assert.Empty(t, report.Operation(refused, 0).Step, "no step failed")
+}
+
 func packages(names ...string) v1alpha1.MachineSpec {
 	spec := v1alpha1.MachineSpec{}
 	spec.OS = &v1alpha1.OSSpec{}

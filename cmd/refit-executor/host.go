@@ -51,6 +51,14 @@ func (o *options) host(ctx context.Context, operation string) steps.Host {
 	}
 }
 
+// stager stages plans on the real host.
+func (o *options) stager(ctx context.Context) executor.Stager {
+	cri := o.runtime(ctx)
+	admin := kubeadm.New(o.root)
+	admin.Proxy = cri.Proxy
+	return executor.Stager{Packages: apt.New(o.root), Images: cri, Kubeadm: admin}
+}
+
 // executor runs operations on the real host.
 func (o *options) executor(ctx context.Context, operation string) *executor.Executor {
 	log := logr.FromContextOrDiscard(ctx)

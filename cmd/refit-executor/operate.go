@@ -113,7 +113,7 @@ func printStatus(cmd *cobra.Command, records []journal.Record) error {
 			state += ", rolling back"
 		}
 		_, _ = fmt.Fprintf(out, "%s\t%s\t%d/%d\t%s\t%s\t%s\n", r.Operation.ID, state, r.Done(), len(r.Steps),
-			r.StartTime.UTC().Format("2006-01-02 15:04:05Z"), r.Current().Kind, oneLine(r.Message))
+			r.StartTime.UTC().Format("2006-01-02 15:04:05Z"), r.Telling(), oneLine(r.Message))
 	}
 	return out.Flush()
 }

@@ -76,7 +76,7 @@ func stageCommand(o *options) *cobra.Command {
 			}
 			var result executor.StageResult
 			err := o.alone(cmd.Context(), func() (err error) {
-				result, err = executor.Stage(cmd.Context(), plan, apt.New(o.root), o.runtime(cmd.Context()))
+				result, err = o.stager(cmd.Context()).Stage(cmd.Context(), plan)
 				return err
 			})
 			if err != nil {

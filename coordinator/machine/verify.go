@@ -118,9 +118,9 @@ func (r *Reconciler) failed(s *scope, op *v1alpha1.Operation) {
 	if reason == "" {
 		reason = class
 	}
-	message := fmt.Sprintf("step %s failed: %s", op.Step, op.Description)
-	if op.RolledBack {
-		message += "; the host was returned to what it ran before"
+	message := op.Description // says what became of the host, too
+	if op.Step != "" {
+		message = fmt.Sprintf("step %s failed: %s", op.Step, op.Description)
 	}
 	s.status().RolloutFailure = &v1alpha1.RolloutFailure{Class: class, Failure: v1alpha1.Failure{
 		Reason: reason, Message: message, Terminal: true, Attempts: 1,

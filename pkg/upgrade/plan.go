@@ -124,10 +124,16 @@ func (p *planner) stage() *Step {
 			files = append(files, c)
 		}
 	}
-	if len(files) == 0 {
+	stage := &Step{Kind: StepStage, Packages: files}
+	for _, s := range p.steps {
+		if s.Kind == StepKubeadmUpgrade { // whose images are found out by the host
+			stage.Kubeadm = s.Kubeadm
+		}
+	}
+	if len(stage.Packages) == 0 && stage.Kubeadm == nil {
 		return nil
 	}
-	return &Step{Kind: StepStage, Packages: files}
+	return stage
 }
 
 // before is what the plan was made for: anything else means that the host has moved since.

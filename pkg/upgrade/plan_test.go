@@ -164,7 +164,24 @@ func TestAPendingRestartIsPlannedWithoutAnyPackage(t *testing.T) {
 		"ReloadUnits", "RestartUnit containerd.service",
 		"ReloadUnits", "RestartUnit kubelet.service", "Verify",
 	}, outline(p))
-	assert.Nil(t, p.Stage)
+	require.NotNil(t, p.Stage, "kubeadm's images are still to be there")
+	assert.Empty(t, p.Stage.Packages)
+}
+
+func TestStagingKnowsWhichImagesKubeadmWillNeed(t *testing.T) {
+	candidates := candidatesOf([]string{"v1.37.2"}, nil)
+	p := plan(t, PlanInput{Machine: "w1", Spec: worker(), Assignment: kubeletTo("v1.37.2", "v1.37.2"), Facts: workerFacts("v1.36.3", "1.7.28"), Candidates: candidates})
+	require.NotNil(t, p.Stage)
+	require.NotNil(t, p.Stage.Kubeadm)
+	assert.Equal(t, "v1.37.2", p.Stage.Kubeadm.Version)
+	assert.Contains(t, outline(p), "KubeadmUpgrade Other v1.37.2")
+
+	f := workerFacts("v1.36.3", "1.7.28")
+	a := kubeletTo("v1.36.3", "v1.36.3")
+	a.Target.ContainerRuntime = containerdAt("1.7.29")
+	p = plan(t, PlanInput{Machine: "w1", Spec: worker(), Assignment: a, Facts: f, Candidates: []Candidate{candidate("containerd", "1.7.29-1", debianURI)}})
+	require.NotNil(t, p.Stage)
+	assert.Nil(t, p.Stage.Kubeadm, "no kubeadm, no images")
 }
 
 // Casebook B01: a revision that appears later is no reason to install anything.

@@ -38,7 +38,7 @@ type Step struct {
 	Packages []PackageChange `json:"packages,omitempty"` // InstallPackages; names only for Hold and Unhold
 	Source   *SourceChange   `json:"source,omitempty"`   // SwitchSource
 	File     *FileChange     `json:"file,omitempty"`     // WriteConfig
-	Kubeadm  *KubeadmUpgrade `json:"kubeadm,omitempty"`  // KubeadmUpgrade
+	Kubeadm  *KubeadmUpgrade `json:"kubeadm,omitempty"`  // KubeadmUpgrade; Stage: the upgrade whose images are to be there
 	Images   []string        `json:"images,omitempty"`   // Stage
 	Hook     string          `json:"hook,omitempty"`     // RunHook
 	Reason   string          `json:"reason,omitempty"`   // Reboot

@@ -130,14 +130,22 @@ func end(s *StepRecord, state StepState, now time.Time, message string) {
 	s.State, s.End, s.Message = state, &now, message
 }
 
+// Cause is why the direction turns.
+type Cause struct {
+	// Step that failed; "" for a refusal before the first.
+	Step            upgrade.StepKind
+	Reason, Message string
+}
+
 // Turn records that step i failed and what will be undone, in one write: from then
 // on the only way is back. An empty rollback is legal: nothing was changed.
-func (j *Journal) Turn(i int, reason, message string, rollback []upgrade.Step, notUndone []string) error {
+func (j *Journal) Turn(i int, cause Cause, rollback []upgrade.Step, notUndone []string) error {
 	return j.update(func(r *Record) {
 		if i < len(r.Steps) {
-			end(&r.Steps[i], StepFailed, j.now(), message)
+			end(&r.Steps[i], StepFailed, j.now(), cause.Message)
 		}
-		r.Reason, r.Message, r.RollingBack, r.NotUndone = reason, message, true, notUndone
+		r.FailedStep, r.Reason, r.Message = cause.Step, cause.Reason, cause.Message
+		r.RollingBack, r.NotUndone = true, notUndone
 		r.Rollback = make([]StepRecord, 0, len(rollback))
 		for _, step := range rollback {
 			r.Rollback = append(r.Rollback, StepRecord{Kind: step.Kind, State: StepPending, Step: &step})

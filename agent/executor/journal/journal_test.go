@@ -47,7 +47,9 @@ func write(s *journal.Store) error {
 		func() error { return j.Begin(1, "boot-1", undo) },
 		func() error { return j.Done(1, "") },
 		func() error { return j.Begin(2, "boot-1", journal.Undo{}) },
-		func() error { return j.Turn(2, "UnitNotActive", "it is down", undo.Steps, nil) },
+		func() error {
+			return j.Turn(2, journal.Cause{Step: upgrade.StepRestartUnit, Reason: "UnitNotActive", Message: "it is down"}, undo.Steps, nil)
+		},
 		func() error { return j.BeginRollback(0, "boot-1") },
 		func() error { return j.DoneRollback(0, "") },
 		func() error { return j.Fail("UnitNotActive", "it is down; rolled back", true) },

@@ -45,6 +45,8 @@ type Record struct {
 	// step is undone.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
+	// FailedStep is the step that failed; "" when there was none, such as a refusal before the first.
+	FailedStep upgrade.StepKind `json:"failedStep,omitempty"`
 	// RollingBack says that the direction has turned; it never turns again.
 	RollingBack bool `json:"rollingBack,omitempty"`
 	// RolledBack says that the host was brought back to the baseline, and that this was observed.
@@ -134,6 +136,15 @@ func (r Record) Done() int {
 		}
 	}
 	return n
+}
+
+// Telling is the kind of the step that says where the operation stands: the one that
+// failed once the direction has turned, whatever is being undone; else the current one.
+func (r Record) Telling() upgrade.StepKind {
+	if r.RollingBack {
+		return r.FailedStep
+	}
+	return r.Current().Kind
 }
 
 // Current is the step that runs, or ran last.

@@ -31,8 +31,8 @@ func TestAFailureHasAReasonWhateverWentWrong(t *testing.T) {
 }
 
 func TestAMessageFitsAStatus(t *testing.T) {
-	assert.Equal(t, "CGROUPS: enabled\nsecond", tidy("\x1b[0;37mCGROUPS\x1b[0m: \x1b[0;32menabled\x1b[0m\nsecond\x07"))
-	long := tidy("kubeadm upgrade apply failed: " + strings.Repeat("ö", 5000) + " the reason")
+	assert.Equal(t, "CGROUPS: enabled\nsecond", Tidy("\x1b[0;37mCGROUPS\x1b[0m: \x1b[0;32menabled\x1b[0m\nsecond\x07"))
+	long := Tidy("kubeadm upgrade apply failed: " + strings.Repeat("ö", 5000) + " the reason")
 	assert.LessOrEqual(t, len([]rune(long)), maxMessage+3)
 	assert.True(t, strings.HasPrefix(long, "kubeadm upgrade apply failed"))
 	assert.True(t, strings.HasSuffix(long, "the reason"))

@@ -87,7 +87,7 @@ func fail(reason, format string, args ...any) error {
 
 // Explain is the reason and message of a failed step, whatever went wrong.
 func Explain(kind upgrade.StepKind, err error) (reason, message string) {
-	return reasonOf(kind, err), tidy(err.Error())
+	return reasonOf(kind, err), Tidy(err.Error())
 }
 
 func reasonOf(kind upgrade.StepKind, err error) string {

@@ -20,7 +20,8 @@ type entry struct {
 }
 
 // Sources are the configured sources, each with those of the named packages that its
-// index on the host offers. Nothing is fetched.
+// index on the host offers, or that it offered Refit where the host has no index of
+// it. Nothing is fetched.
 func (a *Apt) Sources(ctx context.Context, packages []string) ([]upgrade.SourceFacts, error) {
 	entries, err := a.entries()
 	if err != nil {
@@ -30,15 +31,30 @@ func (a *Apt) Sources(ctx context.Context, packages []string) ([]upgrade.SourceF
 	if err != nil {
 		return nil, err
 	}
+	remembered := a.remembered(ctx)
 	facts := make([]upgrade.SourceFacts, 0, len(entries))
 	for _, e := range entries {
-		e.Provides = provides[e.key]
+		var indexed bool
+		if e.Provides, indexed = provides[e.key]; !indexed {
+			e.Provides = only(remembered[strings.TrimSuffix(e.URI, "/")], packages)
+		}
 		facts = append(facts, e.SourceFacts)
 	}
 	return facts, nil
 }
 
-// provided maps source entries to the packages that their indexes on the host offer.
+func only(names, wanted []string) []string {
+	var kept []string
+	for _, name := range names {
+		if slices.Contains(wanted, name) {
+			kept = append(kept, name)
+		}
+	}
+	return kept
+}
+
+// provided maps source entries to the packages that their indexes on the host offer;
+// an entry without an index is not in it.
 func (a *Apt) provided(ctx context.Context, packages []string) (map[string][]string, error) {
 	indexes, err := a.indexes(ctx)
 	if err != nil {
@@ -55,6 +71,7 @@ func (a *Apt) provided(ctx context.Context, packages []string) (map[string][]str
 			return nil, err
 		}
 		key := strings.TrimPrefix(ix.source, strings.TrimSuffix(a.Root, "/"))
+		provides[key] = slices.Clip(provides[key]) // known, even when it offers none
 		for _, c := range found {
 			if !slices.Contains(provides[key], c.Name) {
 				provides[key] = append(provides[key], c.Name)

@@ -49,7 +49,17 @@ func (m manifest) flag(name string) string {
 
 // Manifests are the versions that the static pod manifests on disk ask for.
 func (c *ControlPlane) Manifests() (map[string]string, error) {
-	versions := map[string]string{}
+	images, err := c.Images()
+	versions := make(map[string]string, len(images))
+	for component, image := range images {
+		versions[component] = runtime.Tag(image)
+	}
+	return versions, err
+}
+
+// Images are the images in the static pod manifests on disk, by component.
+func (c *ControlPlane) Images() (map[string]string, error) {
+	images := map[string]string{}
 	var problems error
 	for _, component := range Components {
 		m, err := c.manifest(component)
@@ -62,11 +72,11 @@ func (c *ControlPlane) Manifests() (map[string]string, error) {
 		}
 		for _, container := range m.pod.Spec.Containers {
 			if container.Name == component {
-				versions[component] = runtime.Tag(container.Image)
+				images[component] = container.Image
 			}
 		}
 	}
-	return versions, problems
+	return images, problems
 }
 
 // ProxyEnvironment is what the API server's manifest has of proxies, as NAME=value.

@@ -34,6 +34,8 @@ type Kubeadm struct {
 	// LogName of the file that keeps the whole output, in State/log; the operation's id where there is one.
 	LogName string
 	Timeout time.Duration
+	// Proxy is the image of the kube-proxy that runs here, "" when none does; unset: none.
+	Proxy func(ctx context.Context) (string, error)
 }
 
 // New returns the kubeadm of the host under root.
@@ -50,13 +52,13 @@ type Failure struct {
 	cause   error
 }
 
-// Error implements error.
+// Error implements error: why first, then with what and where to read on.
 func (f *Failure) Error() string {
-	checks := ""
+	what := f.Tail
 	if len(f.Checks) > 0 {
-		checks = " at preflight checks " + strings.Join(f.Checks, ", ") + " (each can be named in spec.kubeadm.ignorePreflightErrors)"
+		what = "preflight checks " + strings.Join(f.Checks, ", ") + " failed (each can be named in spec.kubeadm.ignorePreflightErrors): " + f.Tail
 	}
-	return fmt.Sprintf("%s failed%s: %s; whole output in %s", f.Command, checks, f.Tail, f.Log)
+	return fmt.Sprintf("%s; command: %s; whole output in %s", what, f.Command, f.Log)
 }
 
 // Unwrap returns what ended the run.
@@ -184,13 +186,38 @@ func (k *Kubeadm) openLog() (*os.File, string, error) {
 
 var colour = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// reason is the end of the output, from where kubeadm sums up failed checks if it does.
+// maxReason keeps the rest of a message, such as where the log is, within its bound.
+const maxReason = 400
+
+var (
+	// verdict is a line in which kubeadm says why it gives up.
+	verdict = regexp.MustCompile(`^\s*(\[ERROR |error: )|\bFATAL\b`)
+	// advice is what kubeadm says after every failure.
+	advice = regexp.MustCompile(`^\[preflight\] (Some fatal errors occurred|If you know what you are doing)|^To see the stack trace of this error|^error: error execution phase preflight: preflight checks failed`)
+)
+
+// reason is kubeadm's own verdict, from its first line on; without one, the end of the output.
 func reason(output string) string {
-	output = colour.ReplaceAllString(output, "")
-	if at := strings.LastIndex(output, "[preflight] Some fatal errors occurred"); at >= 0 {
-		output = output[at:]
+	var kept []string
+	first := -1
+	for line := range strings.Lines(colour.ReplaceAllString(output, "")) {
+		line = strings.TrimRight(line, "\r\n")
+		if line == "" || advice.MatchString(line) {
+			continue
+		}
+		if first < 0 && verdict.MatchString(line) {
+			first = len(kept)
+		}
+		kept = append(kept, line)
 	}
-	return command.Tail(output, 1500)
+	if first < 0 {
+		return command.Tail(strings.Join(kept, "\n"), maxReason)
+	}
+	text := strings.TrimSpace(strings.Join(kept[first:], "\n"))
+	if len(text) > maxReason {
+		text = strings.ToValidUTF8(text[:maxReason], "") + " …"
+	}
+	return text
 }
 
 var failedCheck = regexp.MustCompile(`\[ERROR ([A-Za-z0-9._/-]+)\]`)

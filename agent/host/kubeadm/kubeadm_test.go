@@ -106,6 +106,39 @@ func TestAFailedRunNamesItsChecksAndKeepsItsOutput(t *testing.T) {
 	assert.Len(t, p.runs, 1, "it is run once; whoever wants more asks again")
 }
 
+// What kubeadm v1.37 prints on a host with cgroup v1, shortened in the middle.
+const cgroupRefusal = `[upgrade] Running pre-flight checks
+[preflight] Running pre-flight checks
+	[WARNING SystemVerification]: missing optional cgroups: hugetlb
+[preflight] Some fatal errors occurred:
+	[ERROR SystemVerification]: cgroups v1 support is deprecated and will be removed in a future release. Please migrate to cgroups v2.
+[preflight] If you know what you are doing, you can make a check non-fatal with ` + "`--ignore-preflight-errors=...`" + `
+error: error execution phase preflight: preflight checks failed
+To see the stack trace of this error execute with --v=5 or higher
+`
+
+func TestAMessageBeginsWithWhy(t *testing.T) {
+	for name, tc := range map[string]struct{ output, want string }{
+		"failed checks": {cgroupRefusal, "preflight checks SystemVerification failed (each can be named in spec.kubeadm.ignorePreflightErrors): " +
+			"[ERROR SystemVerification]: cgroups v1 support is deprecated and will be removed in a future release. Please migrate to cgroups v2.; command: "},
+		"a failed phase": {
+			"[upgrade] doing\nerror: error execution phase control-plane: couldn't complete the static pod upgrade\nTo see the stack trace of this error execute with --v=5 or higher\n",
+			"error: error execution phase control-plane: couldn't complete the static pod upgrade; command: ",
+		},
+		"nothing that looks like a verdict": {"one\ntwo\n", "one\ntwo; command: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &program{version: "v1.37.2", output: tc.output, err: &command.Error{Argv: []string{"kubeadm"}, ExitCode: 1}}
+			err := newKubeadm(t, p).Upgrade(t.Context(), upgrade.KubeadmUpgrade{Role: v1alpha1.KubeadmOther, Version: "v1.37.2"})
+			require.Error(t, err)
+			assert.True(t, strings.HasPrefix(err.Error(), tc.want), err.Error())
+			assert.Contains(t, err.Error(), "kubeadm upgrade node")
+		})
+	}
+	long := reason("error: " + strings.Repeat("x", 10_000) + "\n")
+	assert.LessOrEqual(t, len(long), maxReason+len(" …"))
+}
+
 func TestARunThatTakesTooLongIsEnded(t *testing.T) {
 	k := New(t.TempDir())
 	k.Program = filepath.Join(t.TempDir(), "kubeadm")

@@ -17,6 +17,8 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
 // daemon is a runtime behind a real socket that speaks the real protocol.
@@ -129,6 +131,9 @@ func (d *daemon) ImageStatus(_ context.Context, q *runtimev1.ImageStatusRequest)
 func (d *daemon) PullImage(_ context.Context, q *runtimev1.PullImageRequest) (*runtimev1.PullImageResponse, error) {
 	if q.Image.Image == "absent:v1" {
 		return nil, status.Error(codes.NotFound, "no such image")
+	}
+	if q.Image.Image == "away:v1" {
+		return nil, status.Error(codes.Unknown, "failed to do request: dial tcp 192.0.2.1:443: connection refused")
 	}
 	d.pulled = append(d.pulled, q.Image.Image)
 	return &runtimev1.PullImageResponse{}, nil
@@ -247,7 +252,16 @@ func TestAnImageThatIsThereIsNotPulled(t *testing.T) {
 	assert.Empty(t, d.pulled)
 	require.NoError(t, r.Pull(t.Context(), "etcd:3.6"))
 	assert.Equal(t, []string{"etcd:3.6"}, d.pulled)
-	require.ErrorContains(t, r.Pull(t.Context(), "absent:v1"), "absent:v1")
+	for image, want := range map[string]upgrade.Blocked{
+		"absent:v1": {Reason: "ImageNotFound", Terminal: true},
+		"away:v1":   {Reason: "ImagePullFailed"},
+	} {
+		var blocked *upgrade.Blocked
+		require.ErrorAs(t, r.Pull(t.Context(), image), &blocked)
+		assert.Equal(t, want.Reason, blocked.Reason)
+		assert.Equal(t, want.Terminal, blocked.Terminal, "whether it may pass")
+		assert.Contains(t, blocked.Message, image)
+	}
 }
 
 func TestAContainerHasTheNameOfItsImageAlsoWhenItWasStartedByID(t *testing.T) {
