@@ -127,7 +127,7 @@ func TestFailedProbeSaysWhy(t *testing.T) {
 		_, err := executor(t, u).Candidates(t.Context(), upgrade.CandidateRequest{})
 		require.ErrorContains(t, err, "(pid 7) holds it")
 		var blocked *upgrade.Blocked
-		assert.False(t, errors.As(err, &blocked))
+		require.NotErrorAs(t, err, &blocked)
 	})
 	t.Run("by its exit when it left none", func(t *testing.T) {
 		_, err := executor(t, &units{exit: failed}).Facts(t.Context(), nil)

@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -38,7 +37,7 @@ func TestFrozenPlanSurvivesAndReplacesEarlierOnes(t *testing.T) {
 func TestIDsThatAreNoNamesAreRefused(t *testing.T) {
 	s := store.New(t.TempDir())
 	for _, id := range []string{"", "../x", "a/b", ".hidden", "a b", "a\nb"} {
-		assert.Error(t, s.SaveIntent(store.Intent{Operation: upgrade.Operation{ID: id}}), "%q", id)
+		require.Error(t, s.SaveIntent(store.Intent{Operation: upgrade.Operation{ID: id}}), "%q", id)
 		_, err := s.Known(id)
 		assert.Error(t, err, "%q", id)
 	}
@@ -79,7 +78,7 @@ func TestDamagedStateIsAnErrorThatNamesTheFile(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte("{"), 0o600))
 	_, err := s.Plan("1-a")
 	require.ErrorContains(t, err, path)
-	assert.False(t, errors.Is(err, fs.ErrNotExist))
+	require.NotErrorIs(t, err, fs.ErrNotExist)
 }
 
 func TestStateOfAnotherMachineIsMovedAside(t *testing.T) {

@@ -58,7 +58,7 @@ func judgeKubeadm(ctx context.Context, r Run, k upgrade.KubeadmUpgrade, runErr e
 	case err == nil && runErr == nil:
 		return "", nil
 	case err == nil:
-		return tidy(fmt.Sprintf("the control plane runs %s, although kubeadm said: %v", k.Version, runErr)), nil
+		return Tidy(fmt.Sprintf("the control plane runs %s, although kubeadm said: %v", k.Version, runErr)), nil
 	case runErr != nil:
 		return "", fail("ControlPlaneUpgradeFailed", "%v; what runs: %v", runErr, err)
 	}

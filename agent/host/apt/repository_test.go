@@ -164,12 +164,6 @@ func (r *repository) answer(status int) {
 	r.status = status
 }
 
-func (r *repository) requests() []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return append([]string{}, r.fetched...)
-}
-
 // publish writes Packages and a signed InRelease over what was there.
 func (r *repository) publish(debs ...deb) {
 	r.t.Helper()

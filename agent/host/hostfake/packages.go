@@ -51,7 +51,7 @@ func (p packages) check(changes []upgrade.PackageChange, dir string) error {
 		}
 	}
 	for name, pkg := range p.h.Packages {
-		if pkg.State != installed && !(pkg.State == halfInstalled && replaced[name]) {
+		if pkg.State != installed && (pkg.State != halfInstalled || !replaced[name]) {
 			return fmt.Errorf("dpkg was interrupted: %s is %s", name, pkg.State)
 		}
 	}

@@ -147,7 +147,7 @@ func TestARunThatTakesTooLongIsEnded(t *testing.T) {
 	start := time.Now()
 	err := k.Upgrade(t.Context(), upgrade.KubeadmUpgrade{Role: v1alpha1.KubeadmOther, Version: "v1.37.2"})
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	assert.ErrorContains(t, err, "waiting")
+	require.ErrorContains(t, err, "waiting")
 	assert.Less(t, time.Since(start), 30*time.Second)
 }
 
@@ -177,5 +177,5 @@ func TestAKubeadmThatIsNotThereIsNamed(t *testing.T) {
 	err := k.Upgrade(t.Context(), upgrade.KubeadmUpgrade{Role: v1alpha1.KubeadmFirst, Version: "v1.37.2"})
 	require.ErrorContains(t, err, "/no/such/kubeadm")
 	var failure *Failure
-	assert.False(t, errors.As(err, &failure))
+	assert.NotErrorAs(t, err, &failure)
 }

@@ -200,7 +200,7 @@ func TestADaemonThatDoesNotGetReadySaysWhy(t *testing.T) {
 	d.ready = false
 	err := start(t, d).WaitReady(t.Context(), 700*time.Millisecond)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	assert.ErrorContains(t, err, "Starting")
+	require.ErrorContains(t, err, "Starting")
 	err = New("unix://"+filepath.Join(t.TempDir(), "s")).WaitReady(t.Context(), 700*time.Millisecond)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }

@@ -74,8 +74,8 @@ func TestWithoutABusTheErrorSaysSo(t *testing.T) {
 	require.ErrorIs(t, err, ErrUnavailable)
 	_, err = New().Wait(t.Context(), "refit-op-1")
 	require.ErrorIs(t, err, ErrUnavailable)
-	assert.NotErrorIs(t, unavailable(errors.New("denied")), ErrUnavailable)
-	assert.ErrorIs(t, unavailable(fs.ErrNotExist), ErrUnavailable)
+	require.NotErrorIs(t, unavailable(errors.New("denied")), ErrUnavailable)
+	require.ErrorIs(t, unavailable(fs.ErrNotExist), ErrUnavailable)
 }
 
 func TestAFailedJobSaysWhereToLook(t *testing.T) {

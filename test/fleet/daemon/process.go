@@ -73,7 +73,7 @@ func Ensure(ctx context.Context, program, name string) error {
 		}
 		select {
 		case err := <-died:
-			return fmt.Errorf("starting the daemon: it ended at once: %v (its log is %s)", err, LogPath(name))
+			return fmt.Errorf("starting the daemon: it ended at once: %w (its log is %s)", err, LogPath(name))
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for the daemon: %w (its log is %s)", ctx.Err(), LogPath(name))
 		case <-time.After(50 * time.Millisecond):

@@ -138,7 +138,7 @@ func (s Site) removeNetwork(ctx context.Context) error {
 		}
 	}
 	if _, err := net.InterfaceByName(s.Link()); err != nil {
-		return nil
+		return nil //nolint:nilerr // it is gone already
 	}
 	// Its peer went with the switch; the kernel removes the pair a moment later by itself.
 	if _, err := run(ctx, "ip", "link", "delete", s.Link()); err != nil && !strings.Contains(err.Error(), "Cannot find device") {

@@ -3,7 +3,6 @@ package testfleet
 import (
 	"bytes"
 	"os"
-	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -81,6 +80,6 @@ func TestHostsAreListedControlPlaneFirst(t *testing.T) {
 func TestProgressLinesTellTheSeconds(t *testing.T) {
 	var out bytes.Buffer
 	newProgress(&out).host("cp-1", "booted")
-	assert.Regexp(t, regexp.MustCompile(`^\[ +0\.\ds\] cp-1: booted\n$`), out.String())
+	assert.Regexp(t, `^\[ +0\.\ds\] cp-1: booted\n$`, out.String())
 	newProgress(nil).say("to nobody")
 }

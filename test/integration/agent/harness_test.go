@@ -240,10 +240,6 @@ func (c *cluster) grant(id string) {
 	})
 }
 
-func accepted(id string) func(*v1alpha1.Machine) bool {
-	return func(m *v1alpha1.Machine) bool { return m.Status.Accepted != nil && m.Status.Accepted.GrantID == id }
-}
-
 func endedAs(id string, state v1alpha1.OperationState) func(*v1alpha1.Machine) bool {
 	return func(m *v1alpha1.Machine) bool {
 		return m.Status.LastOperation != nil && m.Status.LastOperation.ID == id && m.Status.LastOperation.State == state
