@@ -45,6 +45,8 @@ type Deps struct {
 	Hold func() *upgrade.HoldFacts
 	// Files sends the path of each watched file that changed; nil for none.
 	Files <-chan string
+	// UnitEvents sends the name of a unit that started, stopped or got another process; nil for none.
+	UnitEvents <-chan string
 	// MachineID and BootID of this host.
 	MachineID, BootID string
 	Timing            Timing
@@ -151,6 +153,10 @@ func (a *Agent) next(ctx context.Context, timer <-chan time.Time) bool {
 	case apply = <-a.results:
 	case path := <-a.Files:
 		apply = func() { a.noteFile(path) }
+	case _, open := <-a.UnitEvents:
+		if apply = a.noteUnit; !open {
+			a.UnitEvents, apply = nil, func() {}
+		}
 	case <-timer:
 	}
 	if ctx.Err() != nil {

@@ -3,6 +3,7 @@
 // state; whatever takes time runs beside it and comes back as a result.
 //
 //	Machine (watch) ──┐
+//	restarts of units ┤
 //	journal, dpkg ────┤                ┌─ probe   what runs here          ─┐
 //	results of jobs ──┼─> advance() ──>├─ plan    facts … stage … frozen   ├─ one at a time
 //	timers ───────────┘                ├─ follow  start and watch the unit ─┘
@@ -13,6 +14,6 @@
 //
 //	readDisk ─> probe ─> plan ─> decide on the grant ─> follow the operation ─> report
 //
-// Nothing is polled. An idle agent has one open watch, one inotify handle and a timer
+// Nothing is polled. An idle agent has one open watch, one inotify handle, one subscription to the bus and a timer
 // of an hour or so.
 package agent

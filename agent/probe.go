@@ -25,6 +25,9 @@ type probing struct {
 	packages []string
 	due      time.Time
 	again    time.Time // a second look after a change of the package database
+	looked   time.Time // when the facts came
+	missed   bool      // a unit changed during the look that is under way
+	units    unitChanges
 	failure  error
 	backoff  watch.Backoff
 	// answers is set when a lost operation waits for facts that are younger than its discovery.
@@ -66,11 +69,15 @@ func (a *Agent) probe(ctx context.Context) {
 // learn takes in facts, from a probe or from planning.
 func (a *Agent) learn(facts upgrade.Facts, packages []string) {
 	p := &a.probing
-	p.facts, p.packages, p.failure = &facts, packages, nil
+	p.facts, p.packages, p.failure, p.looked = &facts, packages, nil, a.now()
 	p.backoff.Reset()
 	p.due = a.now().Add(a.Timing.Reprobe/2 + rand.N(a.Timing.Reprobe/2+1))
 	if p.again.After(a.now()) {
 		p.due = p.again
+	}
+	if p.missed {
+		p.missed = false
+		a.lookAgain()
 	}
 }
 

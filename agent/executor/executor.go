@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,7 +21,9 @@ import (
 type Config struct {
 	// StateDir is /var/lib/refit.
 	StateDir string
-	Host     steps.Host
+	// MachineID of this host; unset, nobody asks whose state it is.
+	MachineID string
+	Host      steps.Host
 	// Journal is the filesystem of the journal; the real one when unset.
 	Journal journal.FS
 	// Now is the clock of the journal.
@@ -77,6 +80,9 @@ func (e *Executor) Run(ctx context.Context, op upgrade.Operation) (journal.Recor
 		return journal.Record{}, err
 	}
 	defer lock.release()
+	if err := e.own(); err != nil {
+		return journal.Record{}, err
+	}
 	rec, err := e.store.Read(op.ID)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -99,6 +105,9 @@ func (e *Executor) Resume(ctx context.Context) ([]journal.Record, error) {
 		return nil, err
 	}
 	defer lock.release()
+	if err := e.own(); err != nil {
+		return nil, err
+	}
 	if err := e.store.Sweep(); err != nil {
 		return nil, fmt.Errorf("sweeping finished operations: %w", err)
 	}
@@ -130,6 +139,16 @@ func (e *Executor) start(ctx context.Context, op upgrade.Operation) (journal.Rec
 	if err != nil { // another operation's journal is damaged; this plan was made from what the host is now
 		logr.FromContextOrDiscard(ctx).Error(err, "An open journal cannot be read")
 	}
+	ended, err := e.store.Ended()
+	if err != nil {
+		return journal.Record{}, err
+	}
+	if slices.Contains(ended, op.ID) {
+		return journal.Record{}, fmt.Errorf("starting operation %s: it ran on this host before, and its record is no longer kept", op.ID)
+	}
+	if err := e.claim(); err != nil {
+		return journal.Record{}, err
+	}
 	boot, err := e.Host.Boot.ID(ctx)
 	if err != nil {
 		return journal.Record{}, fmt.Errorf("reading the boot id: %w", err)
@@ -160,6 +179,7 @@ func (e *Executor) drive(ctx context.Context, j *journal.Journal) (journal.Recor
 	if rec.Finished() {
 		log.Info("Operation ended", "state", rec.State, "reason", rec.Reason, "message", rec.Message, "rolledBack", rec.RolledBack,
 			"duration", rec.EndTime.Sub(rec.StartTime).String())
+		e.prune(ctx)
 	}
 	return rec, err
 }

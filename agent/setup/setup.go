@@ -77,7 +77,7 @@ func Run(ctx context.Context, config agent.Config, paths Paths) error {
 		return err
 	}
 	deps := agent.Deps{
-		API: client, Store: state, Files: files,
+		API: client, Store: state, Files: files, UnitEvents: systemd.Changes(ctx, agent.Units...),
 		Executor: &launch.Executor{Units: units, Program: program, RunDir: paths.Run},
 		Hold:     agent.HoldFile(filepath.Join(paths.Etc, "hold")),
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // stateParts are what belongs to one machine and must not be followed on another.
-var stateParts = []string{"plans", "accepting", "operations", "journal", "open"}
+var stateParts = []string{"plans", "accepting", "operations", "journal", "open", "ended"}
 
 // Claim makes the state directory that of this machine. State that another machine
 // wrote, as in a cloned disk image, is moved aside and never followed; moved says where.
@@ -20,7 +20,7 @@ func (s *Store) Claim(machineID string) (moved string, err error) {
 	if machineID == "" {
 		return "", nil
 	}
-	owner, err := s.owner()
+	owner, err := s.Owner()
 	if err != nil || owner == machineID {
 		return "", err
 	}
@@ -37,7 +37,8 @@ func (s *Store) Claim(machineID string) (moved string, err error) {
 
 func (s *Store) ownerFile() string { return filepath.Join(s.dir, "machine-id") }
 
-func (s *Store) owner() (string, error) {
+// Owner is the machine whose state this is; "" when nobody has claimed it yet.
+func (s *Store) Owner() (string, error) {
 	text, err := os.ReadFile(s.ownerFile())
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil

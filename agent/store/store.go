@@ -2,6 +2,7 @@
 // assignment, the intent to accept a grant, and the operations that were accepted.
 //
 //	<state>/machine-id              whose state this is
+//	<state>/ended                   ids of operations whose journals are gone
 //	<state>/plans/<assignment>.json the frozen plan
 //	<state>/accepting/<grant>.json  written before the acceptance is sent
 //	<state>/operations/<grant>.json written once it is known to have arrived; the executor's input
@@ -16,6 +17,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -130,7 +132,8 @@ func (s *Store) Known(grantID string) (bool, error) {
 			return false, fmt.Errorf("looking for operation %s: %w", grantID, err)
 		}
 	}
-	return false, nil
+	ended, err := journal.NewStore(s.dir).Ended()
+	return slices.Contains(ended, grantID), err
 }
 
 // MakeDirs makes the directories that are watched, so that they can be before anything is in them.

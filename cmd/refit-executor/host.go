@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/go-logr/logr"
 
@@ -24,6 +26,15 @@ import (
 const stateDir = "/var/lib/refit"
 
 func (o *options) stateDir() string { return filepath.Join(o.root, stateDir) }
+
+// machineID is "" on a host that has none yet.
+func (o *options) machineID(ctx context.Context) string {
+	id, err := os.ReadFile(filepath.Join(o.root, "etc/machine-id"))
+	if err != nil {
+		logr.FromContextOrDiscard(ctx).Error(err, "Whose state is on this host cannot be told")
+	}
+	return strings.TrimSpace(string(id))
+}
 
 // runtime is that of this host. A host without one has no step that needs it; a step
 // that does gets the error then.
@@ -63,7 +74,7 @@ func (o *options) stager(ctx context.Context) executor.Stager {
 func (o *options) executor(ctx context.Context, operation string) *executor.Executor {
 	log := logr.FromContextOrDiscard(ctx)
 	return executor.New(executor.Config{
-		StateDir: o.stateDir(), Host: o.host(ctx, operation),
+		StateDir: o.stateDir(), MachineID: o.machineID(ctx), Host: o.host(ctx, operation),
 		ReleaseUnits: func() {
 			if err := systemd.NotifyReady(); err != nil {
 				log.Error(err, "Units that wait for this one may wait longer")

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,8 @@ const (
 	stagedFor = 14 * 24 * time.Hour
 	// keptFor is how long a rollback can be asked for.
 	keptFor = 180 * 24 * time.Hour
+	// maxUnneeded bounds what one directory keeps beside what the plan at hand needs.
+	maxUnneeded = 1 << 30
 )
 
 // prune removes what no plan and no rollback will ask for any more, so that a host
@@ -27,13 +30,15 @@ func (a *Apt) prune(changes []upgrade.PackageChange, now time.Time) error {
 		needed[fileName(c.Name, c.From)] = true
 	}
 	return errors.Join(
-		removeOlder(a.StageDir(), now.Add(-stagedFor), needed),
-		removeOlder(a.BackupDir(), now.Add(-keptFor), needed),
-		removeOlder(a.state("apt/download"), now.Add(-stagedFor), nil),
+		removeUnneeded(a.StageDir(), now.Add(-stagedFor), maxUnneeded, needed),
+		removeUnneeded(a.BackupDir(), now.Add(-keptFor), maxUnneeded, needed),
+		removeUnneeded(a.state("apt/download"), now.Add(-stagedFor), maxUnneeded, nil),
 	)
 }
 
-func removeOlder(dir string, than time.Time, needed map[string]bool) error {
+// removeUnneeded removes files that are older than a time, and the oldest of the
+// others where they are more than limit bytes.
+func removeUnneeded(dir string, than time.Time, limit int64, needed map[string]bool) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -41,13 +46,20 @@ func removeOlder(dir string, than time.Time, needed map[string]bool) error {
 	if err != nil {
 		return err //nolint:wrapcheck // names the directory
 	}
-	var problems error
+	var found []fs.FileInfo
 	for _, entry := range entries {
 		info, err := entry.Info()
-		if err != nil || !info.Mode().IsRegular() || info.ModTime().After(than) || needed[strings.TrimSuffix(entry.Name(), ".sha256")] {
+		if err == nil && info.Mode().IsRegular() && !needed[strings.TrimSuffix(entry.Name(), ".sha256")] {
+			found = append(found, info)
+		}
+	}
+	slices.SortFunc(found, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
+	var problems error
+	for _, info := range found { // the newest first
+		if limit -= info.Size(); info.ModTime().After(than) && limit >= 0 {
 			continue
 		}
-		problems = errors.Join(problems, os.Remove(filepath.Join(dir, entry.Name())))
+		problems = errors.Join(problems, os.Remove(filepath.Join(dir, info.Name())))
 	}
 	return problems
 }

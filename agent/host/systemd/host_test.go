@@ -121,3 +121,34 @@ func TestHostUnitIsRestartedStoppedAndStarted(t *testing.T) {
 	require.NoError(t, err)
 	assert.False(t, active)
 }
+
+func TestHostChangesOfUnitsAreTold(t *testing.T) {
+	m := onHost(t)
+	unit := "refit-test-watched.service"
+	changes := Changes(t.Context(), unit, "refit-test-absent.service")
+	time.Sleep(time.Second) // a subscription has no answer to wait for
+	path := filepath.Join("/run/systemd/system", unit)
+	require.NoError(t, os.WriteFile(path, []byte("[Service]\nExecStart=/bin/sleep 300\n"), 0o644))
+	t.Cleanup(func() {
+		_ = m.Stop(context.Background(), unit)
+		_ = os.Remove(path)
+		_ = m.Reload(context.Background())
+	})
+	require.NoError(t, m.Reload(t.Context()))
+	for verb, do := range map[string]func(context.Context, string) error{"started": m.Start, "restarted": m.Restart} {
+		require.NoError(t, do(t.Context(), unit))
+		select {
+		case got := <-changes:
+			assert.Equal(t, unit, got)
+		case <-time.After(5 * time.Second):
+			assert.Fail(t, "nobody told that the unit was "+verb)
+		}
+		for quiet := false; !quiet; {
+			select {
+			case <-changes:
+			case <-time.After(time.Second):
+				quiet = true
+			}
+		}
+	}
+}

@@ -1,6 +1,6 @@
 // Package systemd talks to the host's service manager over the system bus. The agent
 // links it, so it stays small: no polling, one connection that is opened on first
-// use, and one more only while somebody waits for a transient unit.
+// use, and one more for whoever waits for signals of units.
 package systemd
 
 import (

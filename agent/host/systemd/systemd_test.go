@@ -1,6 +1,7 @@
 package systemd
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"testing"
@@ -84,4 +85,27 @@ func TestAFailedJobSaysWhereToLook(t *testing.T) {
 	assert.Equal(t, "restarting kubelet.service: job failed; the unit is failed (failed), result exit-code, exit status 1; see: journalctl -u kubelet.service", err.Error())
 	assert.True(t, isNoSuchUnit(dbus.Error{Name: "org.freedesktop.systemd1.NoSuchUnit"}))
 	assert.False(t, isNoSuchUnit(errors.New("NoSuchUnit")))
+}
+
+func TestOnlyChangesOfTheProcessAreTold(t *testing.T) {
+	changed := func(properties ...string) *dbus.Signal {
+		values := map[string]dbus.Variant{}
+		for _, p := range properties {
+			values[p] = dbus.MakeVariant("x")
+		}
+		return &dbus.Signal{Body: []any{"org.freedesktop.systemd1.Service", values, []string{}}}
+	}
+	assert.True(t, ofProcess(changed("MainPID", "ExecMainPID")))
+	assert.True(t, ofProcess(changed("ActiveState")))
+	assert.False(t, ofProcess(changed("StatusText")))
+	assert.False(t, ofProcess(&dbus.Signal{Body: []any{uint32(1)}}))
+}
+
+func TestWithoutABusChangesEndWithTheirContext(t *testing.T) {
+	t.Setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path="+t.TempDir()+"/no-bus")
+	ctx, cancel := context.WithCancel(t.Context())
+	changes := Changes(ctx, "kubelet.service")
+	cancel()
+	_, open := <-changes
+	assert.False(t, open)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	sd "github.com/coreos/go-systemd/v22/dbus"
 	"github.com/godbus/dbus/v5"
 )
 
@@ -69,22 +68,18 @@ func exitOf(s Status) Exit {
 	return exit
 }
 
-// watch subscribes to the changes of one unit on a connection of its own, so that
+// watch subscribes to the changes of units on a connection of its own, so that
 // nothing is sent to us while nobody waits.
-func watch(ctx context.Context, unit string) (<-chan *dbus.Signal, func(), error) {
+func watch(ctx context.Context, units ...string) (<-chan *dbus.Signal, func(), error) {
 	conn, err := dbus.ConnectSystemBus(dbus.WithContext(context.WithoutCancel(ctx)))
 	if err != nil {
 		return nil, nil, unavailable(err)
 	}
 	stop := func() { _ = conn.Close() }
-	path := dbus.ObjectPath(busPath + "/unit/" + sd.PathBusEscape(unit))
-	for _, options := range [][]dbus.MatchOption{
-		{dbus.WithMatchObjectPath(path), dbus.WithMatchInterface("org.freedesktop.DBus.Properties"), dbus.WithMatchMember("PropertiesChanged")},
-		{dbus.WithMatchObjectPath(busPath), dbus.WithMatchInterface(managerIfc), dbus.WithMatchMember("UnitRemoved"), dbus.WithMatchArg(0, unit)},
-	} {
-		if err := conn.AddMatchSignalContext(ctx, options...); err != nil {
+	for _, unit := range units {
+		if err := match(ctx, conn, unit); err != nil {
 			stop()
-			return nil, nil, fmt.Errorf("subscribing to a unit: %w", err)
+			return nil, nil, err
 		}
 	}
 	changes := make(chan *dbus.Signal, 64)
@@ -94,4 +89,16 @@ func watch(ctx context.Context, unit string) (<-chan *dbus.Signal, func(), error
 		return nil, nil, fmt.Errorf("subscribing to the service manager: %w", err)
 	}
 	return changes, stop, nil
+}
+
+func match(ctx context.Context, conn *dbus.Conn, unit string) error {
+	for _, options := range [][]dbus.MatchOption{
+		{dbus.WithMatchObjectPath(unitPath(unit)), dbus.WithMatchInterface("org.freedesktop.DBus.Properties"), dbus.WithMatchMember("PropertiesChanged")},
+		{dbus.WithMatchObjectPath(busPath), dbus.WithMatchInterface(managerIfc), dbus.WithMatchMember("UnitRemoved"), dbus.WithMatchArg(0, unit)},
+	} {
+		if err := conn.AddMatchSignalContext(ctx, options...); err != nil {
+			return fmt.Errorf("subscribing to unit %s: %w", unit, err)
+		}
+	}
+	return nil
 }
