@@ -2,7 +2,6 @@ package kubeadm
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
