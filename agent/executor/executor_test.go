@@ -337,3 +337,13 @@ func count(log []string, label string) int {
 	}
 	return n
 }
+
+// A runtime that was stopped by hand is back when its host is planned: nothing is left to do, and that is no failure.
+func TestAPlanWithoutStepsSucceeds(t *testing.T) {
+	b := worker(t)
+	b.op.Plan = sealed(upgrade.Plan{AssignmentID: "7-abc", Steps: []upgrade.Step{}})
+	before := comparable(b.host.Snapshot())
+	rec := b.finish()
+	assert.Equal(t, journal.Successful, rec.State, rec.Message)
+	assert.Equal(t, before, comparable(b.host.Snapshot()))
+}
