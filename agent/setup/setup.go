@@ -1,3 +1,4 @@
+// Package setup puts an agent together from its configuration.
 package setup
 
 import (

@@ -9,6 +9,7 @@ import (
 
 	"github.com/refit-dev/refit/agent"
 	"github.com/refit-dev/refit/agent/setup"
+	"github.com/refit-dev/refit/pkg/logging"
 	"github.com/refit-dev/refit/pkg/version"
 )
 
@@ -35,7 +36,7 @@ func runCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			log, err := setup.Logger(level)
+			log, err := logging.New(level)
 			if err != nil {
 				return err
 			}

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/refit-dev/refit/coordinator/setup"
+	"github.com/refit-dev/refit/pkg/logging"
 	"github.com/refit-dev/refit/pkg/version"
 	ctrl "sigs.k8s.io/controller-runtime"
 )
@@ -36,7 +37,7 @@ func run(args []string) error {
 	if err := o.Validate(); err != nil {
 		return err
 	}
-	log, err := setup.Logger(o.LogLevel)
+	log, err := logging.New(o.LogLevel)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 
+	"github.com/refit-dev/refit/pkg/logging"
 	"github.com/refit-dev/refit/pkg/version"
 )
 
@@ -24,7 +25,7 @@ func rootCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			log, err := logger(o.logLevel)
+			log, err := logging.New(o.logLevel)
 			if err != nil {
 				return err
 			}

@@ -1,10 +1,8 @@
 package scenario
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/go-logr/logr"
@@ -17,6 +15,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/test/checkout"
 	"github.com/refit-dev/refit/test/fleet/testfleet"
 )
 
@@ -60,28 +59,11 @@ func Open(f *testfleet.Fleet, out io.Writer) (*Env, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
-	root, err := checkout()
+	root, err := checkout.Root()
 	if err != nil {
 		return nil, err
 	}
 	return &Env{Fleet: f, Config: cfg, Kube: kube, Client: c, Root: root, Bin: filepath.Join(root, "bin"), Out: out}, nil
-}
-
-// checkout is the root of the source tree around the working directory.
-func checkout() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", fmt.Errorf("finding the checkout: %w", err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir, nil
-		}
-		if dir == filepath.Dir(dir) {
-			return "", errors.New("there is no go.mod above the working directory: run this inside a checkout of Refit")
-		}
-		dir = filepath.Dir(dir)
-	}
 }
 
 // Say prints one line for people.

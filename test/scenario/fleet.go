@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/test/checkout"
 	"github.com/refit-dev/refit/test/fleet/testfleet"
 )
 
@@ -23,7 +24,7 @@ const AppImage = "registry.fleet.test/app:v1"
 
 // Options are a fleet at From that can go to To. The fleet program that `make fleet` has built is used where it is there.
 func Options(name string, workers int, progress io.Writer) testfleet.Options {
-	if root, err := checkout(); err == nil {
+	if root, err := checkout.Root(); err == nil {
 		if program := filepath.Join(root, "bin", "fleet"); isFile(program) {
 			testfleet.Program = program
 		}

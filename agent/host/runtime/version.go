@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	versionv1 "github.com/containerd/containerd/api/services/version/v1"
-	"google.golang.org/protobuf/types/known/emptypb"
+	"github.com/containerd/containerd/v2/client"
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
@@ -37,9 +36,13 @@ func (r *Runtime) containerdVersion(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	c, err := client.NewWithConn(conn)
+	if err != nil {
+		return "", fmt.Errorf("making a containerd client for %s: %w", r.Endpoint, err)
+	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	answer, err := versionv1.NewVersionClient(conn).Version(ctx, &emptypb.Empty{})
+	answer, err := c.Version(ctx)
 	if err != nil {
 		return "", fmt.Errorf("asking containerd for its version at %s: %w", r.Endpoint, err)
 	}

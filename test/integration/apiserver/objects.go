@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"time"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -21,14 +20,19 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/restmapper"
+
+	"github.com/refit-dev/refit/test/checkout"
 )
 
 var crds = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
 // InstallCRDs applies deploy/crds of this repository and waits until the kinds are served.
 func (s *Server) InstallCRDs(ctx context.Context) error {
-	_, here, _, _ := runtime.Caller(0)
-	dir := filepath.Join(filepath.Dir(here), "..", "..", "..", "deploy", "crds")
+	root, err := checkout.Root()
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(root, "deploy", "crds")
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err != nil || len(files) == 0 {
 		return fmt.Errorf("finding CRDs in %s: %d files: %w", dir, len(files), err)

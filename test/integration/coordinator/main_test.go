@@ -7,11 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/refit-dev/refit/test/checkout"
 	"github.com/refit-dev/refit/test/integration/apiserver"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
@@ -50,7 +50,10 @@ func prepare(ctx context.Context, dir string) error {
 	if server, err = apiserver.Launch(ctx); err != nil {
 		return err
 	}
-	root := repository()
+	root, err := checkout.Root()
+	if err != nil {
+		return err
+	}
 	deploy := filepath.Join(root, "deploy")
 	files := []string{"coordinator/namespaces.yaml", "coordinator/rbac/role.yaml", "coordinator/rbac/bindings.yaml", "policy/agent.yaml", "policy/coordinator.yaml"}
 	for _, f := range files {
@@ -72,8 +75,3 @@ func prepare(ctx context.Context, dir string) error {
 
 // Without a controller manager nothing makes the account that pods run under.
 const defaultAccount = "{apiVersion: v1, kind: ServiceAccount, metadata: {name: default, namespace: default}, automountServiceAccountToken: false}"
-
-func repository() string {
-	_, here, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(here), "..", "..", "..")
-}

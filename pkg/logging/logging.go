@@ -1,4 +1,6 @@
-package main
+// Package logging makes the one logger that every Refit program has. It is the only
+// place that knows zap: everything else logs through logr.
+package logging
 
 import (
 	"fmt"
@@ -9,8 +11,9 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// logger writes JSON lines to standard error, which is the journal of the unit.
-func logger(level string) (logr.Logger, error) {
+// New returns a logger that writes JSON lines to standard error. The level is one of
+// debug, info, warn and error; another one is an error that names these.
+func New(level string) (logr.Logger, error) {
 	parsed, err := zapcore.ParseLevel(level)
 	if err != nil {
 		return logr.Discard(), fmt.Errorf("parsing the log level %q (one of debug, info, warn, error): %w", level, err)
