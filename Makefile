@@ -46,13 +46,16 @@ clean: ## Remove what was built in the checkout (caches outside it stay)
 	rm -rf $(BIN) dist
 
 ##@ Tests
+.PHONY: artefacts
+artefacts: fleet ## Make what fleets and API tests are made of: Kubernetes, etcd, containerd, images, repositories
+	$(BIN)/fleet artefacts
+
 .PHONY: test-unit
-test-unit: ## Unit tests with the race detector
+test-unit: artefacts ## Unit tests with the race detector
 	CGO_ENABLED=1 go test -race $$(go list ./... | grep -v /test/integration | grep -v /test/scenario)
 
 .PHONY: test-api
-test-api: fleet ## Tests against a real API server and etcd
-	$(BIN)/fleet artefacts --quiet
+test-api: artefacts ## Tests against a real API server and etcd
 	REFIT_REQUIRE_API=1 go test -timeout 15m ./test/integration/...
 
 .PHONY: test-fleet

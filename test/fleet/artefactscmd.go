@@ -11,7 +11,7 @@ import (
 )
 
 func artefactsCommand() *cobra.Command {
-	var o testfleet.Options
+	o := testfleet.Options{CoreDNS: true}
 	var quiet bool
 	cmd := &cobra.Command{
 		Use: "artefacts", Short: "Make what fleets are made of, and nothing else; print the directory of the programs", Args: exactly(0),

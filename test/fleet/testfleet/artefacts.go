@@ -18,7 +18,8 @@ func Artefacts(ctx context.Context, o Options, out io.Writer) (string, error) {
 	versions := union([]string{o.Kubernetes}, o.AlsoKubernetes)
 	set, err := ensureArtefacts(ctx, artefacts.Config{
 		Kubernetes: versions, Containerd: union([]string{o.Containerd}, o.AlsoContainerd),
-		Mirror: os.Getenv("REFIT_FLEET_MIRROR"), Progress: say.artefact,
+		CoreDNS: o.CoreDNS,
+		Mirror:  os.Getenv("REFIT_FLEET_MIRROR"), Progress: say.artefact,
 	}, say)
 	if err != nil {
 		return "", err
