@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"sync"
 	"testing"
 	"time"
 
@@ -41,14 +42,10 @@ func holdLock(t *testing.T, path string) (pid int, release func()) {
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	require.NoError(t, err)
 	require.Equal(t, "held\n", line)
-	released := false
-	release = func() {
-		if !released {
-			released = true
-			_ = stdin.Close()
-			_ = helper.Wait()
-		}
-	}
+	release = sync.OnceFunc(func() { // a test releases from a timer, the cleanup from its own goroutine
+		_ = stdin.Close()
+		_ = helper.Wait()
+	})
 	t.Cleanup(release)
 	return helper.Process.Pid, release
 }
