@@ -141,7 +141,7 @@ The fleet is still up:
   export KUBECONFIG=%s
   kubectl get machines -n %s        (kubectl of the fleet: %s)
   bin/kubectl-refit status
-  bin/fleet exec worker-1 -- journalctl -u refit-agent
+  bin/fleet exec --name demo worker-1 -- journalctl -u refit-agent
 make demo-down takes it away.
 `, scenario.From.Kubernetes, scenario.To.Kubernetes, scenario.From.Containerd, scenario.To.Containerd, d.took.Round(time.Second),
 		len(samples), scenario.SampleInterval, low.Ready, scenario.AppReplicas, scenario.AppMinAvailable,
