@@ -26,6 +26,8 @@ const (
 	ReasonNamespaceTerminating = "NamespaceTerminating"
 	// ReasonPodsTerminating: pods were evicted but have not ended.
 	ReasonPodsTerminating = "PodsTerminating"
+	// ReasonWaitsForOthers: the pod goes last, and others are still there.
+	ReasonWaitsForOthers = "WaitsForOthers"
 	// ReasonEvictionFailed: the API server failed to answer.
 	ReasonEvictionFailed = "EvictionFailed"
 )
@@ -80,7 +82,7 @@ func describe(pods []BlockedPod) string {
 var gravest = []string{
 	ReasonMissingPermission, ReasonPDBOverlap, ReasonUnmanagedPods, ReasonEmptyDirPods,
 	ReasonEvictionForbidden, ReasonEvictionBlocked, ReasonEvictionFailed,
-	ReasonNamespaceTerminating, ReasonPodsTerminating,
+	ReasonNamespaceTerminating, ReasonPodsTerminating, ReasonWaitsForOthers,
 }
 
 func gravestReason(pods []BlockedPod) string {

@@ -263,3 +263,14 @@ func TestThePodThatDrainsGoesWhenAllOthersHaveLeft(t *testing.T) {
 	require.Len(t, c.tries["a"], 1)
 	assert.GreaterOrEqual(t, c.tries["a"][0].Sub(c.tries["c"][0]), 250*time.Millisecond, "a waited for c to leave")
 }
+
+func TestAPodThatGoesLastIsNotTheReasonWhyADrainDidNotEnd(t *testing.T) {
+	c := newCluster(t, pod("a"), pod("b"))
+	c.lingers["b"] = true
+	_, err := c.drain(t, drain.Options{Timeout: time.Second, EvictLast: func(p *corev1.Pod) bool { return p.Name == "a" }})
+	var blocked *drain.Blocked
+	require.ErrorAs(t, err, &blocked)
+	assert.Equal(t, drain.ReasonPodsTerminating, blocked.Reason)
+	assert.Contains(t, blocked.Message, "is evicted when the others have left")
+	assert.Empty(t, c.tries["a"])
+}

@@ -52,6 +52,9 @@ func (e *entry) blocked(budgets []string) BlockedPod {
 		Namespace: e.pod.Namespace, Name: e.pod.Name, UID: e.pod.UID,
 		PDBs: budgets, Since: e.since, Reason: e.reason, Message: e.message,
 	}
+	if p.Reason == "" && e.state == stateQueued {
+		p.Reason, p.Message = ReasonWaitsForOthers, "is evicted when the others have left"
+	}
 	if p.Reason == "" {
 		p.Reason, p.Message = ReasonEvictionFailed, "its eviction has not been answered yet"
 	}

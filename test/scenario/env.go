@@ -11,6 +11,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -54,6 +55,7 @@ func Open(f *testfleet.Fleet, out io.Writer) (*Env, error) {
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("registering the Refit kinds: %w", err)
 	}
+	klog.SetLogger(logr.Discard())
 	ctrllog.SetLogger(logr.Discard()) // what a client of a test logs is of no use to anybody
 	c, err := client.NewWithWatch(cfg, client.Options{Scheme: scheme})
 	if err != nil {
