@@ -73,12 +73,23 @@ func (r *Reconciler) drainFailed(ctx context.Context, s *scope, err error) (outc
 		r.Drains.Forget(s.slot().GrantID)
 		return stop, wrapMachine(s, "draining the node", err)
 	}
+	if drainFailureRecorded(s.read.Status.RolloutFailure, r.Now()) {
+		return r.takeBack(ctx, s, &gates.Verdict{Reason: blocked.Reason, Message: "the drain did not end"})
+	}
 	failure := nextDrainFailure(s.status().RolloutFailure, blocked, r.Now())
 	s.status().RolloutFailure = failure
 	r.event(s, corev1.EventTypeWarning, blocked.Reason, "Drain", fmt.Sprintf(
 		"the drain did not end: %s; the node is given back and tried again at %s",
 		blocked.Message, failure.NextRetryTime.UTC().Format(time.RFC3339)))
-	return r.takeBack(ctx, s, &gates.Verdict{Reason: blocked.Reason, Message: "the drain did not end"})
+	return again, nil
+}
+
+// drainFailureRecorded says that the failure of this drain is on the Machine already. A slot
+// is reserved only when the retry time of an earlier failure has passed, so a retry time that
+// lies ahead is this drain's own. Were the slot given back first, the next one could be
+// reserved before anybody knows that this machine has to wait.
+func drainFailureRecorded(f *v1alpha1.RolloutFailure, now time.Time) bool {
+	return f != nil && f.Class == fleet.ClassDrainBlocked && f.NextRetryTime != nil && f.NextRetryTime.After(now)
 }
 
 const (

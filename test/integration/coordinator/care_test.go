@@ -180,6 +180,7 @@ func TestABlockedDrainGivesTheNodeBackAndLetsTheOthersGo(t *testing.T) {
 	assert.Equal(t, "DrainBlocked UnmanagedPods", f.Class+" "+f.Reason)
 	assert.Contains(t, f.Message, "default/bare")
 	require.NotNil(t, f.NextRetryTime)
+	assert.EqualValues(t, 1, f.Attempts, "the retry time that was announced is kept")
 	assert.Equal(t, "RetryLater", w.condition("w1", v1alpha1.ConditionWaiting).Reason)
 	assert.True(t, w.podExists("bare"))
 	assert.Empty(t, w.hosts["w1"].ranUnder(), "nothing on the host changes before the drain has succeeded")
