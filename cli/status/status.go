@@ -3,6 +3,7 @@ package status
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -71,7 +72,7 @@ func printMachine(w io.Writer, m *v1alpha1.Machine) {
 // WaitsFor says in one line what a machine does or waits for; "" when there is nothing.
 func WaitsFor(m *v1alpha1.Machine) string {
 	if op := m.Status.LastOperation; op != nil && op.State == v1alpha1.OperationProcessing {
-		return fmt.Sprintf("step %d of %d: %s", op.StepsDone+1, op.StepsTotal, op.Step)
+		return fmt.Sprintf("step %d of %d: %s", min(op.StepsDone+1, op.StepsTotal), op.StepsTotal, op.Step)
 	}
 	for _, kind := range []string{v1alpha1.ConditionStalled, v1alpha1.ConditionOverridden, v1alpha1.ConditionHeld, v1alpha1.ConditionWaiting} {
 		if c := meta.FindStatusCondition(m.Status.Conditions, kind); c != nil && c.Status == metav1.ConditionTrue {
@@ -87,17 +88,26 @@ func WaitsFor(m *v1alpha1.Machine) string {
 	if m.Status.Host == nil {
 		return "AgentSilent: the agent of this host has never reported"
 	}
-	if c := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionUpToDate); c != nil && c.Status != metav1.ConditionTrue {
-		return c.Reason + ": " + c.Message
+	lacks := []string{v1alpha1.ConditionUpToDate, v1alpha1.ConditionHealthy}
+	if m.Status.Phase == v1alpha1.PhaseVerifying { // the change is made: only health is waited for
+		slices.Reverse(lacks)
+	}
+	for _, kind := range lacks {
+		if c := meta.FindStatusCondition(m.Status.Conditions, kind); c != nil && c.Status != metav1.ConditionTrue {
+			return c.Reason + ": " + c.Message
+		}
 	}
 	return ""
 }
+
+// breaks are the characters of a message that would end a cell or a line of the table.
+var breaks = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ", "\v", " ", "\f", " ")
 
 // row writes one line of cells; an empty cell is shown as a dash.
 func row(w io.Writer, cells ...any) {
 	texts := make([]string, len(cells))
 	for i, c := range cells {
-		if texts[i] = fmt.Sprint(c); texts[i] == "" && i < len(cells)-1 {
+		if texts[i] = breaks.Replace(fmt.Sprint(c)); texts[i] == "" && i < len(cells)-1 {
 			texts[i] = "-"
 		}
 	}
