@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -94,4 +95,31 @@ func TestAMessageOfSeveralLinesStaysInItsCell(t *testing.T) {
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 	require.Len(t, lines, 2)
 	assert.True(t, strings.HasSuffix(lines[1], "   StepFailed: dpkg:  error one error two three four"), lines[1])
+}
+
+func TestAMachineBeingDeletedIsShownAsSuch(t *testing.T) {
+	deleted := func(change func(*v1alpha1.MachineStatus)) *v1alpha1.Machine {
+		m := reported(change)
+		m.Name, m.Finalizers, m.DeletionTimestamp = "w1", []string{v1alpha1.FinalizerMachine}, &metav1.Time{Time: time.Now()}
+		m.Status.Phase = v1alpha1.PhaseWaiting
+		return m
+	}
+	for name, tc := range map[string]struct {
+		machine *v1alpha1.Machine
+		want    string
+	}{
+		"whatever it waited for": {deleted(func(s *v1alpha1.MachineStatus) {
+			s.Conditions = condition(v1alpha1.ConditionWaiting, metav1.ConditionTrue, "BudgetExhausted", "1 of 1 unavailable")
+		}), "Deleting: held by its finalizers refit.dev/machine"},
+		"and what holds it up": {deleted(func(s *v1alpha1.MachineStatus) {
+			s.LastOperation = &v1alpha1.Operation{State: v1alpha1.OperationProcessing, Step: "InstallPackages", StepsDone: 1, StepsTotal: 4}
+		}), "step 2 of 4: InstallPackages"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, tc.want, status.WaitsFor(tc.machine))
+			var out bytes.Buffer
+			require.NoError(t, status.Print(&out, nil, []v1alpha1.Machine{*tc.machine}))
+			assert.Regexp(t, `w1 +- +Deleting `, out.String())
+		})
+	}
 }
