@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 )
@@ -38,8 +40,9 @@ func (i *Installer) InFlight(ctx context.Context) ([]string, error) {
 }
 
 // DeleteData deletes every object of Refit in all namespaces while the coordinator
-// still runs, which takes its finalizers off them.
-func (i *Installer) DeleteData(ctx context.Context) error {
+// still runs, which takes its finalizers off them. Where the Deployments among the
+// manifests are gone, the finalizers are taken off here.
+func (i *Installer) DeleteData(ctx context.Context, manifests []*unstructured.Unstructured) error {
 	for _, kind := range dataKinds {
 		list, err := i.list(ctx, kind)
 		if err != nil {
@@ -50,7 +53,7 @@ func (i *Installer) DeleteData(ctx context.Context) error {
 				return fmt.Errorf("deleting %s: %w", title(&list.Items[n]), err)
 			}
 		}
-		if err := i.awaitNone(ctx, kind); err != nil {
+		if err := i.awaitNone(ctx, kind, manifests); err != nil {
 			return err
 		}
 		if len(list.Items) > 0 {
@@ -60,7 +63,7 @@ func (i *Installer) DeleteData(ctx context.Context) error {
 	return nil
 }
 
-func (i *Installer) awaitNone(ctx context.Context, kind string) error {
+func (i *Installer) awaitNone(ctx context.Context, kind string, manifests []*unstructured.Unstructured) error {
 	var left []string
 	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
 		list, err := i.list(ctx, kind)
@@ -71,12 +74,96 @@ func (i *Installer) awaitNone(ctx context.Context, kind string) error {
 		for n := range list.Items {
 			left = append(left, title(&list.Items[n]))
 		}
-		return len(left) == 0, nil
+		if kind == "Machine" {
+			err = i.release(ctx, list.Items, manifests)
+		}
+		return len(left) == 0, err
 	})
 	if err != nil {
 		return fmt.Errorf("waiting until the objects of kind %s are gone (left: %s; their finalizers are taken off by the coordinator, so it has to run): %w", kind, strings.Join(left, ", "), err)
 	}
 	return nil
+}
+
+// release does the coordinator's last duty where there is none: it takes the finalizer
+// off deleted Machines. The ledger is read after the Deployment was found gone, when
+// nobody is left to grant another slot.
+func (i *Installer) release(ctx context.Context, machines []unstructured.Unstructured, manifests []*unstructured.Unstructured) error {
+	gone, err := i.coordinatorGone(ctx, manifests)
+	if err != nil || !gone {
+		return err
+	}
+	busy, err := i.InFlight(ctx)
+	if err != nil {
+		return err
+	}
+	if len(busy) > 0 {
+		return fmt.Errorf("taking the finalizers off: machines in flight: %s: install the coordinator again, which gives them back", strings.Join(busy, ", "))
+	}
+	for n := range machines {
+		if err := i.unfinalize(ctx, &machines[n]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (i *Installer) unfinalize(ctx context.Context, m *unstructured.Unstructured) error {
+	patch := client.MergeFromWithOptions(m.DeepCopy(), client.MergeFromWithOptimisticLock{})
+	if m.GetDeletionTimestamp().IsZero() || !controllerutil.RemoveFinalizer(m, v1alpha1.FinalizerMachine) {
+		return nil
+	}
+	err := i.Client.Patch(ctx, m, patch)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) { // another look will tell
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("taking the finalizer off %s: %w", title(m), err)
+	}
+	i.say("%s released, in the absent coordinator's stead", title(m))
+	return nil
+}
+
+func (i *Installer) coordinatorGone(ctx context.Context, manifests []*unstructured.Unstructured) (bool, error) {
+	known := false
+	for _, o := range manifests {
+		if o.GetKind() != "Deployment" {
+			continue
+		}
+		known = true
+		if there, err := i.exists(ctx, o); there || err != nil {
+			return false, err
+		}
+	}
+	return known, nil
+}
+
+// Remaining are those of the objects that the cluster has.
+func (i *Installer) Remaining(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	for _, o := range objects {
+		there, err := i.exists(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		if there {
+			out = append(out, o)
+		}
+	}
+	return out, nil
+}
+
+func (i *Installer) exists(ctx context.Context, o *unstructured.Unstructured) (bool, error) {
+	now := &unstructured.Unstructured{}
+	now.SetGroupVersionKind(o.GroupVersionKind())
+	err := i.Client.Get(ctx, client.ObjectKeyFromObject(o), now)
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading %s: %w", title(o), err)
+	}
+	return true, nil
 }
 
 func (i *Installer) list(ctx context.Context, kind string) (*unstructured.UnstructuredList, error) {

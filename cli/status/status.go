@@ -3,6 +3,7 @@ package status
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -65,15 +66,24 @@ func printMachine(w io.Writer, m *v1alpha1.Machine) {
 	if v := m.Spec.Versions; v != nil {
 		target = string(v.Kubelet)
 	}
-	row(w, m.Name, strings.Join(roles, ","), m.Status.Phase, kubelet, controlPlane, runtime, target, WaitsFor(m))
+	phase := m.Status.Phase
+	if !m.DeletionTimestamp.IsZero() {
+		phase = "Deleting"
+	}
+	row(w, m.Name, strings.Join(roles, ","), phase, kubelet, controlPlane, runtime, target, WaitsFor(m))
 }
 
 // WaitsFor says in one line what a machine does or waits for; "" when there is nothing.
 func WaitsFor(m *v1alpha1.Machine) string {
 	if op := m.Status.LastOperation; op != nil && op.State == v1alpha1.OperationProcessing {
-		return fmt.Sprintf("step %d of %d: %s", op.StepsDone+1, op.StepsTotal, op.Step)
+		return fmt.Sprintf("step %d of %d: %s", min(op.StepsDone+1, op.StepsTotal), op.StepsTotal, op.Step)
 	}
-	for _, kind := range []string{v1alpha1.ConditionStalled, v1alpha1.ConditionOverridden, v1alpha1.ConditionHeld, v1alpha1.ConditionWaiting} {
+	kinds := []string{v1alpha1.ConditionStalled, v1alpha1.ConditionOverridden, v1alpha1.ConditionHeld, v1alpha1.ConditionWaiting}
+	deleting := !m.DeletionTimestamp.IsZero()
+	if deleting { // it waits for no turn any more
+		kinds = kinds[:1]
+	}
+	for _, kind := range kinds {
 		if c := meta.FindStatusCondition(m.Status.Conditions, kind); c != nil && c.Status == metav1.ConditionTrue {
 			return c.Reason + ": " + c.Message
 		}
@@ -84,20 +94,32 @@ func WaitsFor(m *v1alpha1.Machine) string {
 	if f := m.Status.RolloutFailure; f != nil {
 		return f.Reason + ": " + f.Message
 	}
+	if deleting {
+		return "Deleting: held by its finalizers " + strings.Join(m.Finalizers, ", ")
+	}
 	if m.Status.Host == nil {
 		return "AgentSilent: the agent of this host has never reported"
 	}
-	if c := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionUpToDate); c != nil && c.Status != metav1.ConditionTrue {
-		return c.Reason + ": " + c.Message
+	lacks := []string{v1alpha1.ConditionUpToDate, v1alpha1.ConditionHealthy}
+	if m.Status.Phase == v1alpha1.PhaseVerifying { // the change is made: only health is waited for
+		slices.Reverse(lacks)
+	}
+	for _, kind := range lacks {
+		if c := meta.FindStatusCondition(m.Status.Conditions, kind); c != nil && c.Status != metav1.ConditionTrue {
+			return c.Reason + ": " + c.Message
+		}
 	}
 	return ""
 }
+
+// breaks are the characters of a message that would end a cell or a line of the table.
+var breaks = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ", "\v", " ", "\f", " ")
 
 // row writes one line of cells; an empty cell is shown as a dash.
 func row(w io.Writer, cells ...any) {
 	texts := make([]string, len(cells))
 	for i, c := range cells {
-		if texts[i] = fmt.Sprint(c); texts[i] == "" && i < len(cells)-1 {
+		if texts[i] = breaks.Replace(fmt.Sprint(c)); texts[i] == "" && i < len(cells)-1 {
 			texts[i] = "-"
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -37,6 +38,22 @@ func TestAMachineSaysWhatItWaitsFor(t *testing.T) {
 		"a step": {reported(func(s *v1alpha1.MachineStatus) {
 			s.LastOperation = &v1alpha1.Operation{State: v1alpha1.OperationProcessing, Step: "InstallPackages", StepsDone: 1, StepsTotal: 4}
 		}), "step 2 of 4: InstallPackages"},
+		"its last step done": {reported(func(s *v1alpha1.MachineStatus) {
+			s.LastOperation = &v1alpha1.Operation{State: v1alpha1.OperationProcessing, Step: "WaitForNode", StepsDone: 16, StepsTotal: 16}
+		}), "step 16 of 16: WaitForNode"},
+		"its health": {reported(func(s *v1alpha1.MachineStatus) {
+			s.Conditions = append(condition(v1alpha1.ConditionUpToDate, metav1.ConditionTrue, "UpToDate", "all well"),
+				condition(v1alpha1.ConditionHealthy, metav1.ConditionFalse, "NodeNotReady", "Node w1 is not Ready")...)
+		}), "NodeNotReady: Node w1 is not Ready"},
+		"its health before a change, once verifying": {reported(func(s *v1alpha1.MachineStatus) {
+			s.Phase = v1alpha1.PhaseVerifying
+			s.Conditions = append(condition(v1alpha1.ConditionUpToDate, metav1.ConditionFalse, "Outdated", "kubelet v1.36.3, wants v1.37.2"),
+				condition(v1alpha1.ConditionHealthy, metav1.ConditionUnknown, "NodeNotReady", "Node w1 is not Ready")...)
+		}), "NodeNotReady: Node w1 is not Ready"},
+		"a change before its health": {reported(func(s *v1alpha1.MachineStatus) {
+			s.Conditions = append(condition(v1alpha1.ConditionHealthy, metav1.ConditionFalse, "NodeNotReady", "Node w1 is not Ready"),
+				condition(v1alpha1.ConditionUpToDate, metav1.ConditionFalse, "Outdated", "kubelet v1.36.3, wants v1.37.2")...)
+		}), "Outdated: kubelet v1.36.3, wants v1.37.2"},
 		"its host": {reported(func(s *v1alpha1.MachineStatus) {
 			s.HostFailure = &v1alpha1.Failure{Reason: "VersionNotFound", Message: "no source has v1.99.0"}
 		}), "VersionNotFound: no source has v1.99.0"},
@@ -66,4 +83,43 @@ func TestTheTablesShowPoolsAndMachines(t *testing.T) {
 	}
 	assert.Equal(t, []string{"workers", "2", "1", "2", "0", "-", "false", "RollingOut:", "1", "of", "2", "done"}, lines[1])
 	assert.Equal(t, []string{"w1", "Worker", "Outdated", "v1.36.3", "-", "containerd://1.7.35", "v1.37.2"}, lines[4])
+}
+
+func TestAMessageOfSeveralLinesStaysInItsCell(t *testing.T) {
+	m := reported(func(s *v1alpha1.MachineStatus) {
+		s.HostFailure = &v1alpha1.Failure{Reason: "StepFailed", Message: "dpkg:\r\n\terror one\nerror two\vthree\ffour"}
+	})
+	m.Name = "w1"
+	var out bytes.Buffer
+	require.NoError(t, status.Print(&out, nil, []v1alpha1.Machine{*m}))
+	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	require.Len(t, lines, 2)
+	assert.True(t, strings.HasSuffix(lines[1], "   StepFailed: dpkg:  error one error two three four"), lines[1])
+}
+
+func TestAMachineBeingDeletedIsShownAsSuch(t *testing.T) {
+	deleted := func(change func(*v1alpha1.MachineStatus)) *v1alpha1.Machine {
+		m := reported(change)
+		m.Name, m.Finalizers, m.DeletionTimestamp = "w1", []string{v1alpha1.FinalizerMachine}, &metav1.Time{Time: time.Now()}
+		m.Status.Phase = v1alpha1.PhaseWaiting
+		return m
+	}
+	for name, tc := range map[string]struct {
+		machine *v1alpha1.Machine
+		want    string
+	}{
+		"whatever it waited for": {deleted(func(s *v1alpha1.MachineStatus) {
+			s.Conditions = condition(v1alpha1.ConditionWaiting, metav1.ConditionTrue, "BudgetExhausted", "1 of 1 unavailable")
+		}), "Deleting: held by its finalizers refit.dev/machine"},
+		"and what holds it up": {deleted(func(s *v1alpha1.MachineStatus) {
+			s.LastOperation = &v1alpha1.Operation{State: v1alpha1.OperationProcessing, Step: "InstallPackages", StepsDone: 1, StepsTotal: 4}
+		}), "step 2 of 4: InstallPackages"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, tc.want, status.WaitsFor(tc.machine))
+			var out bytes.Buffer
+			require.NoError(t, status.Print(&out, nil, []v1alpha1.Machine{*tc.machine}))
+			assert.Regexp(t, `w1 +- +Deleting `, out.String())
+		})
+	}
 }

@@ -188,10 +188,40 @@ func (d *desk) uninstall() {
 	ledger.Spec.Slots = nil
 	require.NoError(d, d.client.Update(d.Context(), ledger))
 
-	d.ok("uninstall", "--delete-data", "--timeout", "20s")
+	d.finalized("worker-1")
+	assert.Contains(d, d.refused(exitFault, "uninstall", "--delete-data", "--timeout", "3s"),
+		"left: Machine refit/worker-1; their finalizers are taken off by the coordinator", "it is the coordinator's while there is one")
+	stays := "Machines and pools, their CRDs and the namespaces stay: kubectl refit uninstall --delete-data takes them away\n"
+	out := d.ok("uninstall")
+	assert.Contains(d, out, "Deployment refit-system/refit-coordinator deleted")
+	assert.True(d, strings.HasSuffix(out, stays), out)
+	assert.Equal(d, "nothing to do: the coordinator and its policies are not in this cluster\n"+stays, d.ok("uninstall"))
+	assert.Regexp(d, `worker-1 +Worker +Deleting `, d.ok("status"))
+
+	ledger.Spec.Slots = []v1alpha1.Slot{{Machine: "worker-1", Disruption: v1alpha1.DisruptionDrain, State: v1alpha1.SlotGranted, ReservedTime: metav1.Now()}}
+	require.NoError(d, d.client.Update(d.Context(), ledger))
+	assert.Contains(d, d.refused(exitRefused, "uninstall", "--delete-data"), "machines in flight: refit/worker-1")
+	var held v1alpha1.Machine
+	require.NoError(d, d.client.Get(d.Context(), client.ObjectKey{Namespace: "refit", Name: "worker-1"}, &held))
+	assert.Equal(d, []string{v1alpha1.FinalizerMachine}, held.Finalizers)
+	ledger.Spec.Slots = nil
+	require.NoError(d, d.client.Update(d.Context(), ledger))
+
+	out = d.ok("uninstall", "--delete-data", "--timeout", "20s")
+	assert.Contains(d, out, "Machine refit/worker-1 released, in the absent coordinator's stead\n")
+	assert.Equal(d, "nothing to do: the coordinator and its policies are not in this cluster\n", d.ok("uninstall"))
 	_, err := d.kube.AppsV1().Deployments("refit-system").Get(d.Context(), "refit-coordinator", metav1.GetOptions{})
 	assert.True(d, client.IgnoreNotFound(err) == nil && err != nil, "%v", err)
 	assert.Contains(d, d.refused(exitRefused, "status"), "Refit is not installed in this cluster")
+}
+
+// finalized gives a Machine the finalizer that the coordinator gives it.
+func (d *desk) finalized(name string) {
+	d.Helper()
+	m := &v1alpha1.Machine{}
+	require.NoError(d, d.client.Get(d.Context(), client.ObjectKey{Namespace: "refit", Name: name}, m))
+	m.Finalizers = append(m.Finalizers, v1alpha1.FinalizerMachine)
+	require.NoError(d, d.client.Update(d.Context(), m))
 }
 
 func TestMistakesOnTheCommandLineSayWhatToDo(t *testing.T) {

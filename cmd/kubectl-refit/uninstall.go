@@ -26,7 +26,7 @@ func newUninstall(c *command) *cobra.Command {
 		Use:   "uninstall",
 		Short: "Take Refit out of the cluster; no host is changed",
 		Long: `Deletes the coordinator and the admission policies. Machines, pools, their CRDs and
-the namespaces stay unless --delete-data is given. Refused while a machine is in flight:
+the namespaces stay unless --delete-data is given, now or later. Refused while a machine is in flight:
 its node may be cordoned, and only the coordinator gives it back.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
@@ -56,13 +56,31 @@ func (o *uninstallOptions) run(ctx context.Context) error {
 		return refused{fmt.Sprintf("machines in flight: %s: pause their pools and wait until none is in flight", strings.Join(busy, ", "))}
 	}
 	if o.data {
-		if err := i.DeleteData(ctx); err != nil {
+		if err := i.DeleteData(ctx, objects); err != nil {
 			return err
 		}
-	} else {
-		objects = slices.DeleteFunc(objects, holdsData)
+		return i.Delete(ctx, objects)
 	}
-	return i.Delete(ctx, objects)
+	return o.keepData(ctx, i, objects)
+}
+
+// keepData deletes all but what holds data, and says what that is.
+func (o *uninstallOptions) keepData(ctx context.Context, i *install.Installer, objects []*unstructured.Unstructured) error {
+	there, err := i.Remaining(ctx, objects)
+	if err != nil {
+		return err
+	}
+	doomed := slices.DeleteFunc(slices.Clone(there), holdsData)
+	if len(doomed) == 0 {
+		fmt.Fprintln(o.out, "nothing to do: the coordinator and its policies are not in this cluster")
+	}
+	if err := i.Delete(ctx, doomed); err != nil {
+		return err
+	}
+	if len(there) > len(doomed) {
+		fmt.Fprintln(o.out, "Machines and pools, their CRDs and the namespaces stay: kubectl refit uninstall --delete-data takes them away")
+	}
+	return nil
 }
 
 func holdsData(o *unstructured.Unstructured) bool {
