@@ -31,7 +31,7 @@ func conditions(s State, now v1alpha1.MachineStatus) []metav1.Condition {
 		c.ObservedGeneration, c.LastTransitionTime = s.Generation, metav1.NewTime(s.Now.Truncate(time.Second))
 		meta.SetStatusCondition(&out, *c)
 	}
-	set(staged(s.Planning))
+	set(staged(s))
 	set(held(s.Held))
 	if s.Facts != nil {
 		set(restartPending(s.Facts))
@@ -53,8 +53,13 @@ func condition(kind string, yes bool, reason, message string) *metav1.Condition 
 	return &metav1.Condition{Type: kind, Status: status, Reason: reason, Message: shorten(message, maxMessage)}
 }
 
-func staged(p *Planning) *metav1.Condition {
+// staged is about the assignment. Without one nothing is to be staged, and what was said
+// of an earlier one, its refusal above all, holds no more.
+func staged(s State) *metav1.Condition {
+	p := s.Planning
 	switch {
+	case p == nil && s.Base.Assignment == nil:
+		return condition(v1alpha1.ConditionStaged, true, "NothingToStage", "Nothing is assigned to this host")
 	case p == nil:
 		return nil
 	case p.Plan != nil:

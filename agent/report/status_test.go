@@ -132,6 +132,26 @@ func TestPlanIsBounded(t *testing.T) {
 	}
 }
 
+// A spec that asked for what no repository has, and was corrected to what runs, leaves no assignment.
+func TestARefusalEndsWithItsAssignment(t *testing.T) {
+	refused := &v1alpha1.Failure{Reason: "VersionNotFound", Message: "no package kubelet with version 1.99.0", Terminal: true}
+	b := base()
+	b.Assignment = &v1alpha1.Assignment{ID: "2-b"}
+	first := report.Status(report.State{Base: b, Generation: 2, Planning: &report.Planning{AssignmentID: "2-b", Generation: 2, Refused: refused}, Now: now})
+	require.True(t, meta.IsStatusConditionFalse(first.Conditions, v1alpha1.ConditionStaged))
+
+	first.Assignment = b.Assignment
+	kept := report.Status(report.State{Base: first, Generation: 2, Now: now})
+	assert.Equal(t, "VersionNotFound", meta.FindStatusCondition(kept.Conditions, v1alpha1.ConditionStaged).Reason,
+		"an agent that has just started knows nothing else yet")
+
+	first.Assignment = nil
+	c := meta.FindStatusCondition(report.Status(report.State{Base: first, Generation: 3, Now: now}).Conditions, v1alpha1.ConditionStaged)
+	assert.Equal(t, metav1.ConditionTrue, c.Status)
+	assert.Equal(t, "NothingToStage", c.Reason)
+	assert.EqualValues(t, 3, c.ObservedGeneration)
+}
+
 func TestPlanInTheMakingMovesNoGeneration(t *testing.T) {
 	got := report.Status(report.State{Base: base(), Planning: &report.Planning{AssignmentID: "2-b", Generation: 9}, Now: now})
 	assert.EqualValues(t, 2, got.ObservedGeneration)

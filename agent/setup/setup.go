@@ -69,7 +69,7 @@ func Run(ctx context.Context, config agent.Config, paths Paths) error {
 	if err := state.MakeDirs(); err != nil {
 		return err
 	}
-	files, err := agent.FileEvents(ctx, append([]string{state.JournalDir(), paths.Etc}, agent.PackageDirs...)...)
+	files, err := fileEvents(ctx, state, paths)
 	if err != nil {
 		return err
 	}
@@ -89,6 +89,15 @@ func Run(ctx context.Context, config agent.Config, paths Paths) error {
 		return err
 	}
 	return runBoth(ctx, agent.New(deps), client)
+}
+
+// fileEvents watches the directories of the host. That of the hold file is made when it
+// is missing: a directory that comes later is not watched, and the owner's veto comes without warning.
+func fileEvents(ctx context.Context, state *store.Store, paths Paths) (<-chan string, error) {
+	if err := os.MkdirAll(paths.Etc, 0o755); err != nil {
+		logr.FromContextOrDiscard(ctx).Info("Cannot make the directory of the hold file, a new hold is seen late", "reason", err.Error())
+	}
+	return agent.FileEvents(ctx, append([]string{state.JournalDir(), paths.Etc}, agent.PackageDirs...)...)
 }
 
 func runBoth(ctx context.Context, a *agent.Agent, client *watch.Client) error {
