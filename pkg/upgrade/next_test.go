@@ -182,7 +182,9 @@ func TestGoingBackIsOnlyForWhatWasRunBefore(t *testing.T) {
 	w := at("w1", "v1.37.2", "", wishKubelet("v1.36.3"))
 	fleet := Fleet{Hosts: []HostState{at("cp1", "v1.37.2", "v1.37.2", v1alpha1.Versions{}), w}}
 	_, _, _, blocked := NextTarget(fleet, w, w.Wish)
-	assert.True(t, requireBlocked(t, blocked, ReasonDowngradeRefused).Terminal)
+	refused := requireBlocked(t, blocked, ReasonDowngradeRefused)
+	assert.True(t, refused.Terminal)
+	assert.Contains(t, refused.Message, "a lower version is refused, unless this machine has run all of spec.versions under Refit before; set spec.versions.kubelet to v1.37.2 or newer")
 
 	w.Record = []v1alpha1.Versions{wishKubelet("v1.36.3")}
 	target, _, _, blocked := NextTarget(fleet, w, w.Wish)
