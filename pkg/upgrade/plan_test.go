@@ -80,6 +80,28 @@ func TestAVersionThatNoRepositoryHasIsRefusedWithWhatThereIs(t *testing.T) {
 	assert.Contains(t, blocked.Message, "1.37.99")
 	assert.Contains(t, blocked.Message, "1.37.2-1.1, 1.37.1-1.1")
 	assert.Contains(t, blocked.Message, "https://pkgs.example/core:/stable:/v1.37/deb/")
+	assert.NotContains(t, blocked.Message, "retry", "a corrected spec is planned for by itself")
+}
+
+func TestAVersionThatWasNotFoundNamesTheFieldThatAskedForIt(t *testing.T) {
+	runtimeOnly := v1alpha1.Assignment{ID: "1-a", Target: v1alpha1.Target{Versions: v1alpha1.Versions{ContainerRuntime: containerdAt("1.7.99")}}}
+	for name, tc := range map[string]struct {
+		spec       v1alpha1.MachineSpec
+		assignment v1alpha1.Assignment
+		facts      Facts
+		says       string
+	}{
+		"kubelet":                     {worker(), kubeletTo("v1.37.99", "v1.37.99"), workerFacts("v1.37.2", "1.7.28"), "for spec.versions.kubelet: no package kube"},
+		"kubeadm for a control plane": {controlPlane(), controlPlaneTo("v1.37.99"), controlPlaneFacts("v1.37.2", "1.7.28"), "for spec.versions.controlPlane: no package kubeadm with version 1.37.99"},
+		"runtime":                     {worker(), runtimeOnly, workerFacts("v1.37.2", "1.7.28"), "for spec.versions.containerRuntime.version: no package containerd"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := NewPlan(PlanInput{Machine: "w1", Spec: tc.spec, Assignment: tc.assignment, Facts: tc.facts, Candidates: candidatesOf([]string{"v1.37.1", "v1.37.2"}, []string{"1.7.28"})})
+			blocked := requireBlocked(t, err, ReasonVersionNotFound)
+			assert.True(t, blocked.Terminal)
+			assert.Contains(t, blocked.Message, tc.says)
+		})
+	}
 }
 
 // plan makes a plan that must be made.
