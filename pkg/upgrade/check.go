@@ -116,7 +116,7 @@ func (p *planner) checkKubelet() error {
 		return p.notPackaged("the kubelet of this host runs %s but no package %s is installed: Refit moves packages, and leaves a kubelet that was installed otherwise alone", now.Raw(), packageKubelet)
 	}
 	if newest := later(now, packageUpstream(pkg.Version)); want.LessThan(newest) && !p.recorded() {
-		return refuse(ReasonDowngradeRefused, "the kubelet of this host is at %s and the target is %s: going back is allowed only to a set of versions that this host has run under Refit (kubectl refit undo); set spec.versions.kubelet to %s or newer", newest.Raw(), want.Raw(), newest)
+		return refuse(ReasonDowngradeRefused, "the kubelet of this host is at %s and the target is %s: a lower version is refused, unless this host has run the whole target under Refit before; set spec.versions.kubelet to %s or newer", newest.Raw(), want.Raw(), newest)
 	}
 	return nil
 }
@@ -173,7 +173,7 @@ func (p *planner) judgeRuntime(want, now Version) error {
 		return nil
 	}
 	if !want.SameMinor(newest) {
-		return refuse(ReasonDowngradeRefused, "%s is at %s on this host and the target is %s: going back by a minor is allowed only to a set of versions that this host has run under Refit (kubectl refit undo)", name, newest.Raw(), want.Raw())
+		return refuse(ReasonDowngradeRefused, "%s is at %s on this host and the target is %s: a lower minor is refused, unless this host has run the whole target under Refit before; set spec.versions.containerRuntime.version to %s or newer", name, newest.Raw(), want.Raw(), newest.Upstream())
 	}
 	p.find(warning("PatchDowngrade", "%s goes back from %s to %s, as spec has it pinned", name, newest.Raw(), want.Raw()))
 	return nil

@@ -1,6 +1,7 @@
 package upgrade
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
@@ -181,7 +182,7 @@ func (n *next) kubelet(hop Version) *Blocked {
 		return nil
 	}
 	if wish.LessThan(now) && !recordedIn(n.host.Record, n.wish) {
-		return refuse(ReasonDowngradeRefused, "the kubelet of %s runs %s and spec wants %s: going back is allowed only to a set of versions that this machine has run under Refit (kubectl refit undo); set spec.versions.kubelet to %s or newer", n.host.Name, now.Raw(), wish.Raw(), now)
+		return refuse(ReasonDowngradeRefused, "the kubelet of %s runs %s and spec wants %s: a lower version is refused, unless this machine has run all of spec.versions under Refit before; set spec.versions.kubelet to %s or newer", n.host.Name, now.Raw(), wish.Raw(), now)
 	}
 	api, err := n.view.apiServers(n.host.Name, hop)
 	if err != nil {
@@ -229,17 +230,34 @@ func (n *next) awaitControlPlane(wish, oldest Version) *Blocked {
 	if n.coming(wish) {
 		return blocked
 	}
-	blocked.Message += "; no control-plane machine is on its way there, set spec.versions.controlPlane first"
+	if stuck := n.sidelined(wish); stuck != "" {
+		blocked.Message += fmt.Sprintf("; %s is to go there but is paused, failed or out of service: see why on that machine and mend it", stuck)
+	} else {
+		blocked.Message += "; no control-plane machine is on its way there, set spec.versions.controlPlane first"
+	}
 	n.held = blocked
 	return nil
 }
 
 // coming says whether some other control-plane machine is on its way to a version, or past it.
 func (n *next) coming(version Version) bool {
-	return slices.ContainsFunc(n.view.control, func(h HostState) bool {
-		wish, ok := ParseKubernetes(string(h.Wish.ControlPlane))
-		return ok && h.Name != n.host.Name && h.Managed && !h.Sidelined && n.view.api[h.Name].LessThan(version) && !wish.LessThan(version)
-	})
+	return slices.ContainsFunc(n.view.control, func(h HostState) bool { return !h.Sidelined && n.goesTo(h, version) })
+}
+
+// sidelined names the other control-plane machine that would be on its way to a version, were it not sidelined.
+func (n *next) sidelined(version Version) string {
+	for _, h := range n.view.control {
+		if h.Sidelined && n.goesTo(h, version) {
+			return h.Name
+		}
+	}
+	return ""
+}
+
+// goesTo says that another control-plane machine is older than a version and wishes to be there, or past it.
+func (n *next) goesTo(h HostState, version Version) bool {
+	wish, ok := ParseKubernetes(string(h.Wish.ControlPlane))
+	return ok && h.Name != n.host.Name && h.Managed && n.view.api[h.Name].LessThan(version) && !wish.LessThan(version)
 }
 
 // ride adds what goes along with the last window of a machine.

@@ -182,7 +182,9 @@ func TestGoingBackIsOnlyForWhatWasRunBefore(t *testing.T) {
 	w := at("w1", "v1.37.2", "", wishKubelet("v1.36.3"))
 	fleet := Fleet{Hosts: []HostState{at("cp1", "v1.37.2", "v1.37.2", v1alpha1.Versions{}), w}}
 	_, _, _, blocked := NextTarget(fleet, w, w.Wish)
-	assert.True(t, requireBlocked(t, blocked, ReasonDowngradeRefused).Terminal)
+	refused := requireBlocked(t, blocked, ReasonDowngradeRefused)
+	assert.True(t, refused.Terminal)
+	assert.Contains(t, refused.Message, "a lower version is refused, unless this machine has run all of spec.versions under Refit before; set spec.versions.kubelet to v1.37.2 or newer")
 
 	w.Record = []v1alpha1.Versions{wishKubelet("v1.36.3")}
 	target, _, _, blocked := NextTarget(fleet, w, w.Wish)
@@ -221,6 +223,21 @@ func TestAPausedControlPlaneHoldsOnlyTheKubelets(t *testing.T) {
 	target, _, _, blocked := NextTarget(Fleet{Hosts: []HostState{cp1, cp2}}, cp1, wish)
 	require.Nil(t, blocked)
 	assert.Equal(t, v1alpha1.Versions{ControlPlane: "v1.37.2", ContainerRuntime: wish.ContainerRuntime}, target.Versions)
+}
+
+func TestAKubeletThatWaitsForAControlPlaneThatIsStuckNamesIt(t *testing.T) {
+	cp1, cp2 := at("cp1", "v1.37.2", "v1.37.2", wishBoth("v1.37.2")), at("cp2", "v1.36.3", "v1.36.3", wishBoth("v1.37.2"))
+	w := at("w1", "v1.36.3", "", wishKubelet("v1.37.2"))
+	message := func() string {
+		_, _, _, blocked := NextTarget(Fleet{Hosts: []HostState{cp1, cp2, w}}, w, w.Wish)
+		return requireBlocked(t, blocked, ReasonWaitingForControlPlane).Message
+	}
+	cp2.Sidelined = true
+	assert.Contains(t, message(), "cp2 is to go there but is paused, failed or out of service: see why on that machine and mend it")
+	assert.NotContains(t, message(), "set spec.versions.controlPlane")
+
+	cp2.Wish = v1alpha1.Versions{}
+	assert.Contains(t, message(), "no control-plane machine is on its way there, set spec.versions.controlPlane first")
 }
 
 // A kubelet that goes to another minor than its control plane needs another repository and another window.

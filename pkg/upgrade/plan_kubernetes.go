@@ -1,6 +1,7 @@
 package upgrade
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -51,7 +52,7 @@ func (p *planner) kubeadm() error {
 		return refuse(ReasonKubeadmMissing, "this host has no package kubeadm, and a control plane is upgraded by nothing else: install it at the version that runs, then retry")
 	}
 	if have := packageUpstream(pkg.Version); !have.SameMinor(version) || have.LessThan(version) {
-		if err := p.installUpstream(version, packageKubeadm); err != nil {
+		if err := wantedBy(p.kubeadmField(), p.installUpstream(version, packageKubeadm)); err != nil {
 			return err
 		}
 	}
@@ -70,6 +71,14 @@ func (p *planner) kubeadmTarget() (Version, bool) {
 		return p.want.kubelet, !p.want.kubeletNow.Equal(p.want.kubelet)
 	}
 	return Version{}, false
+}
+
+// kubeadmField is the field of the spec that leads to kubeadmTarget.
+func (p *planner) kubeadmField() string {
+	if p.want.controlPlaneChanges {
+		return "spec.versions.controlPlane"
+	}
+	return "spec.versions.kubelet"
 }
 
 func (p *planner) kubeadmStep(version Version) Step {
@@ -118,7 +127,7 @@ func (p *planner) runtime() error {
 	}
 	pkg, _ := p.runtimePackage()
 	if !carries(pkg.Version, p.want.runtime.Upstream()) {
-		if err := p.installUpstream(p.want.runtime, pkg.Name); err != nil {
+		if err := wantedBy("spec.versions.containerRuntime.version", p.installUpstream(p.want.runtime, pkg.Name)); err != nil {
 			return err
 		}
 	}
@@ -155,7 +164,7 @@ func (p *planner) kubeletPackages() error {
 	if len(names) == 0 {
 		return nil
 	}
-	return p.installUpstream(p.want.kubelet, names...)
+	return wantedBy("spec.versions.kubelet", p.installUpstream(p.want.kubelet, names...))
 }
 
 // kubeletDisruption: across a minor a restarted kubelet restarts every container, so pods leave first.
@@ -210,6 +219,15 @@ func (p *planner) installUpstream(version Version, names ...string) error {
 	}
 	p.install(changes)
 	return nil
+}
+
+// wantedBy adds to a version that was not found the field of the spec that led to it.
+func wantedBy(field string, err error) error {
+	var blocked *Blocked
+	if errors.As(err, &blocked) && blocked.Reason == ReasonVersionNotFound {
+		return refuse(blocked.Reason, "for %s: %s", field, blocked.Message)
+	}
+	return err
 }
 
 // install adds one transaction. Holds are lifted right before it and are back right

@@ -80,6 +80,28 @@ func TestAVersionThatNoRepositoryHasIsRefusedWithWhatThereIs(t *testing.T) {
 	assert.Contains(t, blocked.Message, "1.37.99")
 	assert.Contains(t, blocked.Message, "1.37.2-1.1, 1.37.1-1.1")
 	assert.Contains(t, blocked.Message, "https://pkgs.example/core:/stable:/v1.37/deb/")
+	assert.NotContains(t, blocked.Message, "retry", "a corrected spec is planned for by itself")
+}
+
+func TestAVersionThatWasNotFoundNamesTheFieldThatAskedForIt(t *testing.T) {
+	runtimeOnly := v1alpha1.Assignment{ID: "1-a", Target: v1alpha1.Target{Versions: v1alpha1.Versions{ContainerRuntime: containerdAt("1.7.99")}}}
+	for name, tc := range map[string]struct {
+		spec       v1alpha1.MachineSpec
+		assignment v1alpha1.Assignment
+		facts      Facts
+		says       string
+	}{
+		"kubelet":                     {worker(), kubeletTo("v1.37.99", "v1.37.99"), workerFacts("v1.37.2", "1.7.28"), "for spec.versions.kubelet: no package kube"},
+		"kubeadm for a control plane": {controlPlane(), controlPlaneTo("v1.37.99"), controlPlaneFacts("v1.37.2", "1.7.28"), "for spec.versions.controlPlane: no package kubeadm with version 1.37.99"},
+		"runtime":                     {worker(), runtimeOnly, workerFacts("v1.37.2", "1.7.28"), "for spec.versions.containerRuntime.version: no package containerd"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := NewPlan(PlanInput{Machine: "w1", Spec: tc.spec, Assignment: tc.assignment, Facts: tc.facts, Candidates: candidatesOf([]string{"v1.37.1", "v1.37.2"}, []string{"1.7.28"})})
+			blocked := requireBlocked(t, err, ReasonVersionNotFound)
+			assert.True(t, blocked.Terminal)
+			assert.Contains(t, blocked.Message, tc.says)
+		})
+	}
 }
 
 // plan makes a plan that must be made.
@@ -326,14 +348,14 @@ func TestWhatCannotBeMadeRightIsRefusedWithAReason(t *testing.T) {
 		"a kubelet too old for the newest API server":    {worker(), workerFacts("v1.33.1", "1.7.28"), ranged, ReasonSkewViolated, true, "4 minors"},
 		"a kubelet before v1.25 may lag by two (B25)":    {worker(), workerFacts("v1.24.1", "1.7.28"), ancient, ReasonSkewViolated, true, "3 minors"},
 		"an assignment that says nothing of API servers": {worker(), workerFacts("v1.36.3", "1.7.28"), noSkew, ReasonSkewUnknown, false, "API servers"},
-		"a kubelet minor back":                           {worker(), workerFacts("v1.37.2", "1.7.28"), kubeletTo("v1.36.3", "v1.37.2"), ReasonDowngradeRefused, true, "v1.37.2"},
+		"a kubelet minor back":                           {worker(), workerFacts("v1.37.2", "1.7.28"), kubeletTo("v1.36.3", "v1.37.2"), ReasonDowngradeRefused, true, "set spec.versions.kubelet to v1.37.2 or newer"},
 		"a kubelet that is ahead in its minor (B76)":     {worker(), ahead, kubeletTo("v1.30.4", "v1.30.4"), ReasonDowngradeRefused, true, "1.30.5"},
 		"a control plane back":                           {controlPlane(), controlPlaneFacts("v1.37.2", "1.7.28"), controlPlaneTo("v1.36.3"), ReasonDowngradeRefused, true, "never goes back"},
 		"two control-plane minors at once (B28)":         {controlPlane(), controlPlaneFacts("v1.28.9", "1.7.28"), controlPlaneTo("v1.30.1"), ReasonSkewViolated, true, "one minor at a time"},
 		"a control plane without a kubeadm role":         {controlPlane(), controlPlaneFacts("v1.36.3", "1.7.28"), noRole, ReasonRoleMismatch, true, "kubeadmRole"},
 		"a control plane where none is":                  {controlPlane(), workerFacts("v1.36.3", "1.7.28"), controlPlaneTo("v1.37.2"), ReasonRoleMismatch, true, "static pod"},
 		"another runtime":                                {worker(), workerFacts("v1.36.3", "1.7.28"), runtimeTo(v1alpha1.RuntimeCRIO, "1.36.0"), ReasonRuntimeMismatch, true, "containerd"},
-		"a runtime minor back":                           {worker(), workerFacts("v1.36.3", "2.4.2"), runtimeTo(v1alpha1.RuntimeContainerd, "1.7.28"), ReasonDowngradeRefused, true, "2.4.2"},
+		"a runtime minor back":                           {worker(), workerFacts("v1.36.3", "2.4.2"), runtimeTo(v1alpha1.RuntimeContainerd, "1.7.28"), ReasonDowngradeRefused, true, "set spec.versions.containerRuntime.version to 2.4.2 or newer"},
 		"a runtime of unknown version (B06)":             {worker(), deadRuntime, runtimeTo(v1alpha1.RuntimeContainerd, "1.7.28"), ReasonVersionUnknown, false, "Unknown"},
 		"a runtime the kubelet no longer takes":          {worker(), workerFacts("v1.25.9", "1.5.18"), kubeletTo("v1.26.4", "v1.26.4"), ReasonRuntimeTooOld, true, "1.6.0"},
 	} {

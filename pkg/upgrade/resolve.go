@@ -82,7 +82,7 @@ func notFound(order Ordering, candidates []Candidate, name, version string) *Blo
 	}
 	slices.SortFunc(offered, func(a, b string) int { return order(b, a) })
 	slices.Sort(sources)
-	return refuse(ReasonVersionNotFound, "no package %s with version %s: looked in %s, which offer %s; correct the version in spec, or add the repository that has it to spec.packageSources, then retry",
+	return refuse(ReasonVersionNotFound, "no package %s with version %s: looked in %s, which offer %s; correct the version in spec, or add the repository that has it to spec.packageSources",
 		name, version, listOr(sources, "no repository"), listOr(offered[:min(len(offered), shownVersions)], "no version of it"))
 }
 
