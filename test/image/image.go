@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -43,16 +44,12 @@ func FromBinary(src, dst string) (v1.Image, error) {
 	if err != nil {
 		return nil, fmt.Errorf("adding a layer: %w", err)
 	}
-	return mutate.ConfigFile(img, &v1.ConfigFile{
-		Architecture: "amd64", OS: "linux", RootFS: mustRootFS(img),
-		Config: v1.Config{Entrypoint: []string{dst}, User: "65532:65532"},
-	})
-}
-
-func mustRootFS(img v1.Image) v1.RootFS {
-	cf, err := img.ConfigFile()
+	config, err := img.ConfigFile()
 	if err != nil {
-		return v1.RootFS{Type: "layers"}
+		return nil, fmt.Errorf("reading the image's configuration: %w", err)
 	}
-	return cf.RootFS
+	config = config.DeepCopy()
+	config.Architecture, config.OS = runtime.GOARCH, "linux"
+	config.Config = v1.Config{Entrypoint: []string{dst}, User: "65532:65532"}
+	return mutate.ConfigFile(img, config)
 }

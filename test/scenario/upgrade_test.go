@@ -201,7 +201,7 @@ func (s *story) upgrade(t *testing.T) {
 	require.NoError(t, s.env.Edit(s.ctx, To))
 	k := &killer{story: s, t: t}
 	begin := time.Now()
-	err = s.env.Follow(s.ctx, k.allAt, func(c Change) {
+	err = s.env.Follow(s.ctx, AllAt(To), func(c Change) {
 		s.env.Say("  %6s  %-10s %s", time.Since(begin).Round(time.Second), c.Machine.Name, Line(&c.Machine))
 		k.saw(&c.Machine)
 	})
@@ -232,9 +232,6 @@ type killer struct {
 	mu   sync.Mutex
 	dead map[string]string // what was killed → on which machine
 }
-
-// allAt leaves the cordoned machine's phase out: it runs the wish, but does not serve.
-func (k *killer) allAt(ms []v1alpha1.Machine) (bool, error) { return AllAt(To)(ms) }
 
 func (k *killer) killed() []string {
 	k.mu.Lock()

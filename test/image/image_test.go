@@ -1,0 +1,34 @@
+package image_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/refit-dev/refit/test/image"
+)
+
+func TestAnImageHasOneProgramAndRunsItAsNobody(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "program")
+	require.NoError(t, os.WriteFile(program, []byte("not run here"), 0o600))
+	img, err := image.FromBinary(program, "/program")
+	require.NoError(t, err)
+	layers, err := img.Layers()
+	require.NoError(t, err)
+	require.Len(t, layers, 1)
+	require.NoError(t, validate.Layer(layers[0]), "its digests are those of its content")
+	content, err := layers[0].DiffID()
+	require.NoError(t, err)
+	config, err := img.ConfigFile()
+	require.NoError(t, err)
+	assert.Equal(t, []v1.Hash{content}, config.RootFS.DiffIDs)
+	assert.Equal(t, []string{"/program"}, config.Config.Entrypoint)
+	assert.Equal(t, "65532:65532", config.Config.User)
+	_, err = image.FromBinary(program+"-missing", "/program")
+	require.ErrorContains(t, err, "make build")
+}
