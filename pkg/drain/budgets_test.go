@@ -28,13 +28,13 @@ func TestABlockedDrainNamesPodBudgetAndSinceWhen(t *testing.T) {
 			c := newCluster(t, pod("a"), pod("b"), b)
 			c.always["a"] = budgetError("web", 0)
 			before := time.Now()
-			result, err := c.drain(t, drain.Options{Timeout: 500 * time.Millisecond})
+			result, err := c.drain(t, drain.Options{Timeout: 2 * time.Second})
 			blocked := requireBlocked(t, err)
 			assert.Equal(t, drain.ReasonEvictionBlocked, blocked.Reason)
 			assert.False(t, blocked.Permanent)
 			require.Len(t, blocked.Pods, 1)
 			assert.Equal(t, []string{"web"}, blocked.Pods[0].PDBs)
-			assert.WithinDuration(t, before, blocked.Pods[0].Since, 300*time.Millisecond, "retries do not move the time since when")
+			assert.WithinDuration(t, before, blocked.Pods[0].Since, 1500*time.Millisecond, "retries do not move the time since when")
 			assert.Contains(t, blocked.Message, "shop/a")
 			assert.Contains(t, blocked.Message, "budget web allows 0 disruptions")
 			assert.Contains(t, blocked.Message, tc.hint)
@@ -54,12 +54,11 @@ func TestAFreedBudgetIsTakenAtOnceAndByOnePodOnly(t *testing.T) {
 		c.always[n] = budgetError("web", 0)
 	}
 	done := make(chan error, 1)
-	started := time.Now()
 	go func() {
-		_, err := drain.New(c, drain.Options{Timeout: 15 * time.Second}).Drain(t.Context(), node)
+		_, err := drain.New(c, drain.Options{Timeout: time.Minute}).WithoutFallback().Drain(t.Context(), node)
 		done <- err
 	}()
-	require.Eventually(t, func() bool { return c.allTries() == 3 }, 3*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return c.allTries() == 3 }, 20*time.Second, 5*time.Millisecond)
 	time.Sleep(300 * time.Millisecond) // for the watch to begin
 	require.Equal(t, 3, c.allTries(), "nothing is tried while nothing has changed")
 
@@ -67,16 +66,13 @@ func TestAFreedBudgetIsTakenAtOnceAndByOnePodOnly(t *testing.T) {
 		for _, n := range []string{"a", "b", "c"} {
 			c.setAlways(n, nil)
 		}
-		freed := time.Now()
 		c.updateBudget(t, budget("web", "web", 1, version))
-		require.Eventually(t, func() bool { return c.allTries() == 4+i }, 2*time.Second, time.Millisecond)
-		assert.Less(t, time.Since(freed), 500*time.Millisecond)
+		require.Eventually(t, func() bool { return c.allTries() == 4+i }, 20*time.Second, time.Millisecond, "no fallback pace is needed")
 		c.updateBudget(t, budget("web", "web", 0, version+1))
 		time.Sleep(100 * time.Millisecond)
 		require.Equal(t, 4+i, c.allTries(), "one freed disruption wakes one pod")
 	}
 	require.NoError(t, <-done)
-	assert.Less(t, time.Since(started), 5*time.Second, "no fallback pace was needed")
 }
 
 func TestADeletedBudgetAndAnUnhealthyPodWakeABlockedPod(t *testing.T) {

@@ -10,3 +10,9 @@ func (d *Drainer) Quick() *Drainer {
 	}
 	return d
 }
+
+// WithoutFallback leaves only events to help a drain on.
+func (d *Drainer) WithoutFallback() *Drainer {
+	d.pace.fallback = time.Hour
+	return d
+}

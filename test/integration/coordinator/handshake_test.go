@@ -64,7 +64,7 @@ func TestAFleetWalksToANewMinorControlPlaneFirstAndOneAtATime(t *testing.T) {
 	}
 	assert.Equal(t, []string{"Wait", "Drain", "Apply", "Restart", "Ready"}, phases)
 	assert.Equal(t, 3*time.Second, entry.Phases[2].Duration.Duration, "what the host measured wins")
-	assert.Equal(t, v1alpha1.PhaseReady, m.Status.Phase)
+	w.until("the phase is Ready", func() bool { return w.machine("w1").Status.Phase == v1alpha1.PhaseReady })
 	assert.Nil(t, m.Status.Grant)
 	assert.Nil(t, m.Status.Assignment)
 }

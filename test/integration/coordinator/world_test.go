@@ -119,8 +119,13 @@ func (w *world) dump() {
 // start starts the coordinator as a program of its own, with the credential it ships with.
 func (w *world) start() {
 	w.t.Helper()
+	w.startWithLease(5 * time.Second)
+}
+
+func (w *world) startWithLease(lease time.Duration) {
+	w.t.Helper()
 	kubeconfig := server.WriteKubeconfig(w.t, w.dir, "system:serviceaccount:refit-system:refit-coordinator", "system:serviceaccounts")
-	cmd := exec.Command(program, "--kubeconfig="+kubeconfig, "--lease-duration=5s", "--metrics-bind-address=0", "--health-probe-bind-address=0")
+	cmd := exec.Command(program, "--kubeconfig="+kubeconfig, "--lease-duration="+lease.String(), "--metrics-bind-address=0", "--health-probe-bind-address=0")
 	cmd.Stdout, cmd.Stderr = w.logs, w.logs
 	require.NoError(w.t, cmd.Start())
 	w.mu.Lock()

@@ -60,7 +60,9 @@ func (w *world) kubelet() {
 			p, ok := e.Object.(*corev1.Pod)
 			if ok && p.DeletionTimestamp != nil && e.Type != "DELETED" {
 				now := int64(0)
-				_ = w.client.CoreV1().Pods(p.Namespace).Delete(w.Context(), p.Name, metav1.DeleteOptions{GracePeriodSeconds: &now})
+				_ = w.client.CoreV1().Pods(p.Namespace).Delete(w.Context(), p.Name, metav1.DeleteOptions{
+					GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &p.UID}, // never a pod that has taken the name since
+				})
 			}
 		}
 	}
