@@ -68,6 +68,10 @@ e2e: build artefacts ## The long enumerations: every write of the coordinator, e
 	REFIT_FLEET_ARTEFACTS=1 REFIT_FLEET_COREDNS=1 go test -count=1 -timeout 60m ./test/fleet/artefacts
 	REFIT_FLEET=1 go test -v -count=1 -timeout 120m -p 1 ./test/fleet/testfleet ./test/scenario/...
 
+.PHONY: scale
+scale: ## What grows with the fleet: tables of time and memory, against a peer in the same run
+	go test -v -count=1 ./test/scale
+
 .PHONY: fuzz
 fuzz: ## Every fuzz target for FUZZTIME (default 1m) each
 	hack/fuzz $(or $(FUZZTIME),1m)
