@@ -110,5 +110,10 @@ func Overridden(message string) metav1.Condition {
 
 // RetryHint is what a person can do about a failure.
 func RetryHint(machine string) string {
-	return fmt.Sprintf("change the spec, or try again with: kubectl annotate machine %s refit.dev/retry=$(date +%%s) --overwrite", machine)
+	return "change the spec, or try again with: " + RetryCommand(machine)
+}
+
+// RetryCommand asks for another try at once.
+func RetryCommand(machine string) string {
+	return fmt.Sprintf("kubectl annotate machine %s refit.dev/retry=$(date +%%s) --overwrite", machine)
 }
