@@ -94,7 +94,9 @@ func TestTheMessageOfADrainNamesThePodThatNeedsAPersonMost(t *testing.T) {
 		return true, nil, refused
 	})
 	said := func() string { return r.Ensure(request("g")).Message }
-	require.Eventually(t, func() bool { return strings.Contains(said(), "1 more blocked") && strings.Contains(said(), "default/web-1") }, 10*time.Second, 5*time.Millisecond, "%s", said())
+	require.Eventually(t, func() bool {
+		return strings.Contains(said(), "1 more blocked") && strings.Contains(said(), "default/web-1")
+	}, 10*time.Second, 5*time.Millisecond, "%s", said())
 	assert.Contains(t, said(), "2 of 2 pods left; default/web-1 is blocked since 2")
 	assert.Contains(t, said(), "it can never allow one; add replicas")
 }

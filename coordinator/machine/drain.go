@@ -25,8 +25,11 @@ func (r *Reconciler) drain(ctx context.Context, s *scope) (outcome, error) {
 	if s.node() == nil || !fleet.Disrupts(slot.Disruption) {
 		return r.drained(ctx, s, nil)
 	}
-	if err := r.cordon(ctx, s, slot.GrantID); err != nil {
+	switch cordoned, err := r.cordon(ctx, s, slot.GrantID); {
+	case err != nil:
 		return stop, err
+	case !cordoned:
+		return r.yield(ctx, s)
 	}
 	state := r.Drains.Ensure(drains.Request{
 		GrantID: slot.GrantID, Machine: s.key, Node: s.node().Name, Options: r.drainOptions(s),

@@ -60,8 +60,16 @@ func ready(s *scope) metav1.Condition {
 		return status.NotReady(status.ReasonCordoned, "the node was cordoned by someone else, and Refit leaves it so")
 	case node.Unschedulable:
 		return status.NotReady(status.ReasonInOperation, "the node is cordoned for an operation")
+	case beingDisrupted(s):
+		return status.NotReady(status.ReasonUncordoned, "the node takes pods in the middle of an operation that disturbs them: someone has made it schedulable, and Refit leaves it so")
 	}
 	return status.Ready()
+}
+
+// beingDisrupted says that the host carries out a plan for which its node was emptied.
+func beingDisrupted(s *scope) bool {
+	slot := s.slot()
+	return slot != nil && slot.State == v1alpha1.SlotAccepted && fleet.Disrupts(slot.Disruption)
 }
 
 // upToDate names, as the reason for not being so, what happens next or what is in the way.

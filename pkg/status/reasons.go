@@ -16,6 +16,7 @@ const (
 	ReasonNodeNotFound       = "NodeNotFound"
 	ReasonNodeUnreachable    = "NodeUnreachable"
 	ReasonCordoned           = "Cordoned"
+	ReasonUncordoned         = "Uncordoned"
 	ReasonInOperation        = "InOperation"
 	ReasonAgentNotReported   = "AgentNotReported"
 	ReasonUpToDate           = "UpToDate"
