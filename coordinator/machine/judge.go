@@ -158,9 +158,17 @@ func (r *Reconciler) waiting(s *scope) *metav1.Condition {
 		return nil
 	}
 	if v, held := r.Board.Verdict(s.key); held {
-		return ptr(status.Waiting(v.Reason, v.Message))
+		return ptr(status.Waiting(v.Reason, pending(s, v.Message)))
 	}
-	return ptr(status.Waiting(status.ReasonWaitingForSlot, "the plan is ready, and a place is being looked for"))
+	return ptr(status.Waiting(status.ReasonWaitingForSlot, pending(s, "the plan is ready, and a place is being looked for")))
+}
+
+// pending adds what waits: what runs, and what is wanted.
+func pending(s *scope, message string) string {
+	if s.difference == "" {
+		return message
+	}
+	return message + " (" + s.difference + ")"
 }
 
 func healthy(s *scope) *metav1.Condition {
