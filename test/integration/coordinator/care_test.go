@@ -231,7 +231,9 @@ func TestABlockedDrainGivesTheNodeBackAndLetsTheOthersGo(t *testing.T) {
 	w.pool("workers", workerAt(newK8s))
 	w.start()
 	w.untilUpToDate("w2", "w3")
-	w.until("w1 is given back", func() bool { return w.slot("w1") == nil && !w.node("w1").Spec.Unschedulable })
+	w.until("w1 is given back", func() bool { // on a busy machine its plan is ready only after the others'
+		return w.machine("w1").Status.RolloutFailure != nil && w.slot("w1") == nil && !w.node("w1").Spec.Unschedulable
+	})
 	f := w.machine("w1").Status.RolloutFailure
 	require.NotNil(t, f)
 	assert.Equal(t, "DrainBlocked UnmanagedPods", f.Class+" "+f.Reason)
