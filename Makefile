@@ -14,6 +14,8 @@ LINT     := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)/golangci-lint
 VULN     := $(TOOLS)/govulncheck-$(GOVULNCHECK_VERSION)/govulncheck
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS  := -s -w -X github.com/refit-dev/refit/pkg/version.Version=$(VERSION)
+ARCH     ?= $(shell go env GOARCH)
+IMAGE    ?= refit-coordinator:$(VERSION)
 PROGRAMS := refit-agent refit-executor refit-coordinator kubectl-refit
 
 ##@ Everything at once
@@ -35,6 +37,11 @@ presubmit: verify lint vulncheck test ## Exactly what CI runs
 .PHONY: build
 build: ## Build the programs into bin/
 	go build -ldflags '$(LDFLAGS)' -o $(BIN)/ $(addprefix ./cmd/,$(PROGRAMS))
+
+.PHONY: image
+image: ## The coordinator's image IMAGE for ARCH as an archive in dist/; no container engine is needed
+	GOARCH=$(ARCH) go build -ldflags '$(LDFLAGS)' -o dist/linux-$(ARCH)/refit-coordinator ./cmd/refit-coordinator
+	go run ./hack/image --program dist/linux-$(ARCH)/refit-coordinator --tag $(IMAGE) --arch $(ARCH) --out dist/refit-coordinator-$(ARCH).tar
 
 .PHONY: fleet
 fleet: ## Build the test fleet's program and the demo

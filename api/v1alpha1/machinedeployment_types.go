@@ -16,6 +16,7 @@ import (
 // +kubebuilder:printcolumn:name="Ready",type=integer,JSONPath=`.status.ready`
 // +kubebuilder:printcolumn:name="In-Flight",type=integer,JSONPath=`.status.inFlight`
 // +kubebuilder:printcolumn:name="Kubelet",type=string,JSONPath=`.spec.template.spec.versions.kubelet`
+// +kubebuilder:printcolumn:name="Runtime",type=string,JSONPath=`.spec.template.spec.versions.containerRuntime.version`
 // +kubebuilder:printcolumn:name="Paused",type=boolean,JSONPath=`.spec.paused`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Progressing")].message`,priority=1
@@ -53,7 +54,7 @@ type MachineDeploymentSpec struct {
 	// Paused stops new grants; accepted operations finish.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
-	// ProgressDeadline after which a rollout without progress is reported as stuck. Unset: 1h.
+	// ProgressDeadline after which a rollout without progress is reported with condition Progressing False, reason ProgressDeadlineExceeded; nothing else follows. Unset: 1h.
 	// +optional
 	ProgressDeadline *metav1.Duration `json:"progressDeadline,omitempty"`
 	// RevisionHistoryLimit is how many old revisions are kept for undo. Unset: 10.
@@ -108,7 +109,7 @@ type RollingUpdate struct {
 	// +optional
 	// +kubebuilder:validation:Enum=Skip;Include
 	CordonedMachines string `json:"cordonedMachines,omitempty"`
-	// TopologyKey is a Node label; one domain is finished before the next.
+	// TopologyKey is a Node label; one domain is finished before the next: each of its machines is done, failed, paused, out of service or cordoned by someone else.
 	// +optional
 	// +kubebuilder:validation:MaxLength=317
 	TopologyKey string `json:"topologyKey,omitempty"`
@@ -215,6 +216,9 @@ type MachineDeploymentStatus struct {
 	// Failed machines.
 	// +optional
 	Failed int32 `json:"failed,omitempty"`
+	// LastProgressTime is when the rollout last got on; unset while there is nothing to roll out or it is paused.
+	// +optional
+	LastProgressTime *metav1.Time `json:"lastProgressTime,omitempty"`
 	// Conditions: Progressing, Available, Paused, Conflict.
 	// +optional
 	// +listType=map

@@ -41,7 +41,7 @@ func (i *Installer) InFlight(ctx context.Context) ([]string, error) {
 
 // DeleteData deletes every object of Refit in all namespaces while the coordinator
 // still runs, which takes its finalizers off them. Where the Deployments among the
-// manifests are gone, the finalizers are taken off here.
+// manifests are gone or scaled to 0, the finalizers are taken off here.
 func (i *Installer) DeleteData(ctx context.Context, manifests []*unstructured.Unstructured) error {
 	for _, kind := range dataKinds {
 		list, err := i.list(ctx, kind)
@@ -65,6 +65,9 @@ func (i *Installer) DeleteData(ctx context.Context, manifests []*unstructured.Un
 
 func (i *Installer) awaitNone(ctx context.Context, kind string, manifests []*unstructured.Unstructured) error {
 	var left []string
+	if kind == "Machine" {
+		i.warnOfIdle(ctx, manifests)
+	}
 	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
 		list, err := i.list(ctx, kind)
 		if err != nil {
@@ -86,8 +89,8 @@ func (i *Installer) awaitNone(ctx context.Context, kind string, manifests []*uns
 }
 
 // release does the coordinator's last duty where there is none: it takes the finalizer
-// off deleted Machines. The ledger is read after the Deployment was found gone, when
-// nobody is left to grant another slot.
+// off deleted Machines. The ledger is read after the Deployment was found without pods,
+// and no coordinator grants a deleted Machine another slot.
 func (i *Installer) release(ctx context.Context, machines []unstructured.Unstructured, manifests []*unstructured.Unstructured) error {
 	gone, err := i.coordinatorGone(ctx, manifests)
 	if err != nil || !gone {
@@ -124,6 +127,7 @@ func (i *Installer) unfinalize(ctx context.Context, m *unstructured.Unstructured
 	return nil
 }
 
+// coordinatorGone says that no Deployment among the manifests runs anything.
 func (i *Installer) coordinatorGone(ctx context.Context, manifests []*unstructured.Unstructured) (bool, error) {
 	known := false
 	for _, o := range manifests {
@@ -131,11 +135,42 @@ func (i *Installer) coordinatorGone(ctx context.Context, manifests []*unstructur
 			continue
 		}
 		known = true
-		if there, err := i.exists(ctx, o); there || err != nil {
+		now, err := i.read(ctx, o)
+		if err != nil || now != nil && !scaledToZero(now) {
 			return false, err
 		}
 	}
 	return known, nil
+}
+
+// scaledToZero says that a Deployment wants no pods, and has none.
+func scaledToZero(d *unstructured.Unstructured) bool {
+	want, set := replicasOf(d, "spec")
+	have, _ := replicasOf(d, "status")
+	seen, _, _ := unstructured.NestedInt64(d.Object, "status", "observedGeneration")
+	return set && want == 0 && have == 0 && seen >= d.GetGeneration()
+}
+
+func replicasOf(d *unstructured.Unstructured, part string) (n int64, set bool) {
+	n, set, _ = unstructured.NestedInt64(d.Object, part, "replicas")
+	return n, set
+}
+
+// warnOfIdle says at once that Machines are going to wait for a coordinator that does not run, and what to do.
+func (i *Installer) warnOfIdle(ctx context.Context, manifests []*unstructured.Unstructured) {
+	for _, o := range manifests {
+		if o.GetKind() != "Deployment" {
+			continue
+		}
+		now, err := i.read(ctx, o)
+		if err != nil || now == nil || scaledToZero(now) {
+			continue // released here, or told when it is waited for
+		}
+		if available, _, _ := unstructured.NestedInt64(now.Object, "status", "availableReplicas"); available == 0 {
+			i.say("%s has no replica available, and Machines wait for it to take their finalizers off%s; to have that done from here: kubectl scale deployment -n %s %s --replicas=0",
+				title(o), i.podTroubles(ctx, o), o.GetNamespace(), o.GetName())
+		}
+	}
 }
 
 // Remaining are those of the objects that the cluster has.
@@ -154,16 +189,22 @@ func (i *Installer) Remaining(ctx context.Context, objects []*unstructured.Unstr
 }
 
 func (i *Installer) exists(ctx context.Context, o *unstructured.Unstructured) (bool, error) {
+	now, err := i.read(ctx, o)
+	return now != nil, err
+}
+
+// read returns the object as the cluster has it, nil when it has none.
+func (i *Installer) read(ctx context.Context, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	now := &unstructured.Unstructured{}
 	now.SetGroupVersionKind(o.GroupVersionKind())
 	err := i.Client.Get(ctx, client.ObjectKeyFromObject(o), now)
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
-		return false, nil
+		return nil, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("reading %s: %w", title(o), err)
+		return nil, fmt.Errorf("reading %s: %w", title(o), err)
 	}
-	return true, nil
+	return now, nil
 }
 
 func (i *Installer) list(ctx context.Context, kind string) (*unstructured.UnstructuredList, error) {

@@ -3,6 +3,7 @@ package install_test
 import (
 	"bytes"
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,7 +23,11 @@ import (
 
 func TestFinalizersAreTakenOffOnlyInAnAbsentCoordinatorsStead(t *testing.T) {
 	slot := v1alpha1.Slot{Machine: "w1", Disruption: v1alpha1.DisruptionDrain, State: v1alpha1.SlotGranted}
-	coordinator := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "refit-system", Name: "refit-coordinator"}}
+	deployment := func(want, have int32) []client.Object {
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "refit-system", Name: "refit-coordinator"}}
+		d.Spec.Replicas, d.Status.Replicas, d.Status.AvailableReplicas = &want, have, have
+		return []client.Object{d}
+	}
 	for name, tc := range map[string]struct {
 		there      []client.Object
 		slots      []v1alpha1.Slot
@@ -31,7 +36,14 @@ func TestFinalizersAreTakenOffOnlyInAnAbsentCoordinatorsStead(t *testing.T) {
 		left       []string
 	}{
 		"it is absent": {nil, nil, []string{v1alpha1.FinalizerMachine}, "", nil},
-		"it is there": {[]client.Object{coordinator}, nil, []string{v1alpha1.FinalizerMachine},
+		"it is there": {deployment(2, 2), nil, []string{v1alpha1.FinalizerMachine},
+			"left: Machine refit/w1", []string{v1alpha1.FinalizerMachine}},
+		"it is scaled to 0": {deployment(0, 0), nil, []string{v1alpha1.FinalizerMachine}, "", nil},
+		"its pods have yet to go": {deployment(0, 1), nil, []string{v1alpha1.FinalizerMachine},
+			"left: Machine refit/w1", []string{v1alpha1.FinalizerMachine}},
+		"it is scaled to 0 and a slot is held": {deployment(0, 0), []v1alpha1.Slot{slot}, []string{v1alpha1.FinalizerMachine},
+			"machines in flight: refit/w1", []string{v1alpha1.FinalizerMachine}},
+		"it does not come up": {deployment(2, 0), nil, []string{v1alpha1.FinalizerMachine},
 			"left: Machine refit/w1", []string{v1alpha1.FinalizerMachine}},
 		"a slot is held": {nil, []v1alpha1.Slot{slot}, []string{v1alpha1.FinalizerMachine},
 			"machines in flight: refit/w1", []string{v1alpha1.FinalizerMachine}},
@@ -52,7 +64,10 @@ func TestFinalizersAreTakenOffOnlyInAnAbsentCoordinatorsStead(t *testing.T) {
 
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			err = (&install.Installer{Client: cl, Out: &bytes.Buffer{}}).DeleteData(ctx, manifests)
+			var said bytes.Buffer
+			err = (&install.Installer{Client: cl, Out: &said}).DeleteData(ctx, manifests)
+			assert.Equal(t, name == "it does not come up",
+				strings.Contains(said.String(), "kubectl scale deployment -n refit-system refit-coordinator --replicas=0"), said.String())
 			var now v1alpha1.Machine
 			gone := client.IgnoreNotFound(cl.Get(t.Context(), client.ObjectKeyFromObject(m), &now)) == nil && now.Name == ""
 			assert.Equal(t, tc.message == "", gone)

@@ -17,7 +17,7 @@ import (
 func Print(out io.Writer, pools []v1alpha1.MachineDeployment, machines []v1alpha1.Machine) error {
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	if len(pools) > 0 {
-		row(w, "POOL", "MACHINES", "UPTODATE", "READY", "IN-FLIGHT", "KUBELET", "PAUSED", "STATE")
+		row(w, "POOL", "MACHINES", "UPTODATE", "READY", "IN-FLIGHT", "TARGET", "PAUSED", "STATE")
 		for i := range pools {
 			printPool(w, &pools[i])
 		}
@@ -35,10 +35,7 @@ func Print(out io.Writer, pools []v1alpha1.MachineDeployment, machines []v1alpha
 
 func printPool(w io.Writer, d *v1alpha1.MachineDeployment) {
 	s := d.Status
-	target := ""
-	if v := d.Spec.Template.Spec.Versions; v != nil {
-		target = string(v.Kubelet)
-	}
+	target := wish(d.Spec.Template.Spec.Versions)
 	state := ""
 	for _, kind := range []string{v1alpha1.ConditionConflict, v1alpha1.ConditionProgressing} {
 		if c := meta.FindStatusCondition(d.Status.Conditions, kind); c != nil && state == "" && (kind == v1alpha1.ConditionProgressing || c.Status == metav1.ConditionTrue) {
@@ -53,7 +50,7 @@ func printMachine(w io.Writer, m *v1alpha1.Machine) {
 	for _, r := range m.Spec.Roles {
 		roles = append(roles, string(r))
 	}
-	var kubelet, controlPlane, runtime, target string
+	var kubelet, controlPlane, runtime string
 	if v := m.Status.Versions; v != nil {
 		kubelet = v.Kubelet
 		if v.ControlPlane != nil {
@@ -63,14 +60,32 @@ func printMachine(w io.Writer, m *v1alpha1.Machine) {
 			runtime = v.ContainerRuntime.Text
 		}
 	}
-	if v := m.Spec.Versions; v != nil {
-		target = string(v.Kubelet)
-	}
 	phase := m.Status.Phase
 	if !m.DeletionTimestamp.IsZero() {
 		phase = "Deleting"
 	}
-	row(w, m.Name, strings.Join(roles, ","), phase, kubelet, controlPlane, runtime, target, WaitsFor(m))
+	row(w, m.Name, strings.Join(roles, ","), phase, kubelet, controlPlane, runtime, wish(m.Spec.Versions), WaitsFor(m))
+}
+
+// wish is all that spec.versions names, in one cell: the kubelet's version, and then what else there is.
+func wish(v *v1alpha1.Versions) string {
+	if v == nil {
+		return ""
+	}
+	var parts []string
+	if v.Kubelet != "" {
+		parts = append(parts, string(v.Kubelet))
+	}
+	if v.ControlPlane != "" && v.ControlPlane != v.Kubelet {
+		parts = append(parts, "control-plane="+string(v.ControlPlane))
+	}
+	if r := v.ContainerRuntime; r != nil && r.Version != "" {
+		parts = append(parts, fmt.Sprintf("%s=%s", r.Name, r.Version))
+	}
+	if v.Etcd != "" {
+		parts = append(parts, "etcd="+string(v.Etcd))
+	}
+	return strings.Join(parts, ",")
 }
 
 // WaitsFor says in one line what a machine does or waits for; "" when there is nothing.

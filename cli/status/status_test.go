@@ -72,8 +72,9 @@ func TestTheTablesShowPoolsAndMachines(t *testing.T) {
 		s.Versions = &v1alpha1.ObservedVersions{Kubelet: "v1.36.3", ContainerRuntime: &v1alpha1.ObservedRuntime{Text: "containerd://1.7.35"}}
 	})
 	m.Name, m.Spec.Roles = "w1", []v1alpha1.Role{v1alpha1.RoleWorker}
-	m.Spec.Versions = &v1alpha1.Versions{Kubelet: "v1.37.2"}
+	m.Spec.Versions = &v1alpha1.Versions{Kubelet: "v1.37.2", ContainerRuntime: &v1alpha1.ContainerRuntime{Name: "containerd", Version: "2.4.2"}}
 	d := v1alpha1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Name: "workers"}}
+	d.Spec.Template.Spec.Versions = &v1alpha1.Versions{ContainerRuntime: m.Spec.Versions.ContainerRuntime, Etcd: "v3.7.0"}
 	d.Status = v1alpha1.MachineDeploymentStatus{Machines: 2, UpToDate: 1, Ready: 2, Conditions: condition(v1alpha1.ConditionProgressing, metav1.ConditionTrue, "RollingOut", "1 of 2 done")}
 	var out bytes.Buffer
 	require.NoError(t, status.Print(&out, []v1alpha1.MachineDeployment{d}, []v1alpha1.Machine{*m}))
@@ -81,8 +82,8 @@ func TestTheTablesShowPoolsAndMachines(t *testing.T) {
 	for _, l := range strings.Split(strings.TrimSpace(out.String()), "\n") {
 		lines = append(lines, strings.Fields(l))
 	}
-	assert.Equal(t, []string{"workers", "2", "1", "2", "0", "-", "false", "RollingOut:", "1", "of", "2", "done"}, lines[1])
-	assert.Equal(t, []string{"w1", "Worker", "Outdated", "v1.36.3", "-", "containerd://1.7.35", "v1.37.2"}, lines[4])
+	assert.Equal(t, []string{"workers", "2", "1", "2", "0", "containerd=2.4.2,etcd=v3.7.0", "false", "RollingOut:", "1", "of", "2", "done"}, lines[1])
+	assert.Equal(t, []string{"w1", "Worker", "Outdated", "v1.36.3", "-", "containerd://1.7.35", "v1.37.2,containerd=2.4.2"}, lines[4])
 }
 
 func TestAMessageOfSeveralLinesStaysInItsCell(t *testing.T) {

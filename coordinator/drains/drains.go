@@ -4,9 +4,13 @@
 package drains
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/refit-dev/refit/pkg/drain"
 	corev1 "k8s.io/api/core/v1"
@@ -115,23 +119,38 @@ func summary(r drain.Result) string {
 	return text
 }
 
-// tracker words the progress: how many pods are left, and what holds one of them.
-type tracker struct{ blocked map[string]string }
+// tracker words the progress: how many pods are left, and what holds the one that needs a person most.
+type tracker struct{ blocked map[string]drain.Event }
 
-func newTracker() *tracker { return &tracker{blocked: map[string]string{}} }
+func newTracker() *tracker { return &tracker{blocked: map[string]drain.Event{}} }
 
 func (t *tracker) note(e drain.Event) string {
 	name := e.Namespace + "/" + e.Name
 	if e.Kind == drain.EventBlocked {
-		t.blocked[name] = fmt.Sprintf("%s: %s", e.Reason, e.Message)
+		t.blocked[name] = e
 	} else {
 		delete(t.blocked, name)
 	}
 	text := fmt.Sprintf("%d of %d pods left", e.Remaining, e.Total)
-	for pod, why := range t.blocked {
-		return fmt.Sprintf("%s; %s is blocked (%s)", text, pod, why)
+	if len(t.blocked) == 0 {
+		return text
+	}
+	name = t.gravest()
+	worst := t.blocked[name]
+	text += fmt.Sprintf("; %s is blocked since %s (%s: %s)", name, worst.Since.UTC().Format(time.RFC3339), worst.Reason, worst.Message)
+	if more := len(t.blocked) - 1; more > 0 {
+		text += fmt.Sprintf("; %d more blocked", more)
 	}
 	return text
+}
+
+// gravest is the blocked pod that most needs a person, and of several the one of longest standing: the
+// message names the same pod until that changes.
+func (t *tracker) gravest() string {
+	return slices.MinFunc(slices.Collect(maps.Keys(t.blocked)), func(a, b string) int {
+		x, y := t.blocked[a], t.blocked[b]
+		return cmp.Or(drain.CompareBlocked(x, y), x.Since.Compare(y.Since), cmp.Compare(a, b))
+	})
 }
 
 // OwnPods leaves the coordinator's own pods out where no other node could take them.

@@ -2,6 +2,7 @@ package drains_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,9 +11,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 )
 
 var w1 = types.NamespacedName{Namespace: "refit", Name: "w1"}
@@ -68,6 +73,32 @@ func TestABlockedDrainSaysWhichPodIsInTheWay(t *testing.T) {
 	require.ErrorAs(t, state.Err, &blocked)
 	assert.Equal(t, drain.ReasonUnmanagedPods, blocked.Reason)
 	assert.Contains(t, blocked.Message, "default/bare")
+}
+
+func TestTheMessageOfADrainNamesThePodThatNeedsAPersonMost(t *testing.T) {
+	b := &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
+		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}},
+		Status:     policyv1.PodDisruptionBudgetStatus{CurrentHealthy: 1, DesiredHealthy: 1, ExpectedPods: 1},
+	}
+	web := pod("web-1", true)
+	web.Labels, web.Status.Phase = map[string]string{"app": "web"}, corev1.PodRunning
+	web.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	r, _ := start(t, web, pod("app", true))
+	client, ok := r.Client.(*fake.Clientset)
+	require.True(t, ok)
+	require.NoError(t, client.Tracker().Add(b))
+	refused := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
+	refused.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause, Message: "needs 1"}}
+	client.PrependReactor("create", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, refused
+	})
+	said := func() string { return r.Ensure(request("g")).Message }
+	require.Eventually(t, func() bool {
+		return strings.Contains(said(), "1 more blocked") && strings.Contains(said(), "default/web-1")
+	}, 10*time.Second, 5*time.Millisecond, "%s", said())
+	assert.Contains(t, said(), "2 of 2 pods left; default/web-1 is blocked since 2")
+	assert.Contains(t, said(), "it can never allow one; add replicas")
 }
 
 func TestAForgottenDrainEndsAndBeginsAnew(t *testing.T) {

@@ -90,6 +90,8 @@ type Pool struct {
 	Name       string
 	Deployment *v1alpha1.MachineDeployment
 	Machines   []*Machine
+
+	turn *Turn
 }
 
 // Find returns the machine of that name, or nil.
@@ -103,6 +105,14 @@ func (f *Fleet) Find(name string) *Machine {
 
 // HasRole says whether the machine has the role.
 func (m *Machine) HasRole(r v1alpha1.Role) bool { return slices.Contains(m.Spec.Roles, r) }
+
+// Domain is the value of a label of the machine's node; "" without the label or the node.
+func (m *Machine) Domain(label string) string {
+	if m.Node == nil {
+		return ""
+	}
+	return m.Node.Labels[label]
+}
 
 // OutOfService machines leave every count.
 func (m *Machine) OutOfService() bool {

@@ -30,7 +30,7 @@ func judgeBudget(f *fleet.Fleet, m *fleet.Machine, b *v1alpha1.MachineDisruption
 	}
 	in := false
 	var away []string
-	domain, elsewhere := domainOf(m, b), ""
+	domain, elsewhere := m.Domain(b.Spec.TopologyKey), ""
 	for _, other := range covered {
 		if other == m {
 			in = true
@@ -41,7 +41,7 @@ func judgeBudget(f *fleet.Fleet, m *fleet.Machine, b *v1alpha1.MachineDisruption
 			continue
 		}
 		away = append(away, other.Name+" "+why)
-		if b.Spec.TopologyKey != "" && domainOf(other, b) != domain {
+		if b.Spec.TopologyKey != "" && other.Domain(b.Spec.TopologyKey) != domain {
 			elsewhere = other.Name
 		}
 	}
@@ -81,11 +81,4 @@ func AllowedUnavailable(b *v1alpha1.MachineDisruptionBudget, total int) int {
 		return max(total-fleet.ScaledUp(*b.Spec.MinAvailable, total), 0)
 	}
 	return 0
-}
-
-func domainOf(m *fleet.Machine, b *v1alpha1.MachineDisruptionBudget) string {
-	if m.Node == nil {
-		return ""
-	}
-	return m.Node.Labels[b.Spec.TopologyKey]
 }

@@ -30,6 +30,7 @@ const (
 	ReasonBudgetExhausted         = "BudgetExhausted"
 	ReasonInFlightExhausted       = "InFlightExhausted"
 	ReasonNoCapacity              = "NoCapacity"
+	ReasonDomainBusy              = "DomainBusy"
 )
 
 // All gates in order.
@@ -44,6 +45,7 @@ var All = []Gate{
 	{"failure-threshold", failureThreshold},    // the rollout paused itself
 	{"control-plane-first", controlPlaneFirst}, // and skew with it
 	{"control-plane", controlPlaneOneByOne},    // built in, no object widens it
+	{"topology", topology},                     // one domain after another
 	{"capacity", capacity},                     // where would the pods go
 	{"budget", budget},                         // of the deployment
 	{"disruption-budgets", disruptionBudgets},  // MachineDisruptionBudgets

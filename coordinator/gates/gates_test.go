@@ -2,6 +2,7 @@ package gates_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/refit-dev/refit/coordinator/gates"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
@@ -32,7 +34,24 @@ func maxUnavailable(v intstr.IntOrString) func(*v1alpha1.MachineDeployment) {
 }
 
 func held(m *v1alpha1.Machine) {
-	m.Status.Conditions = append(m.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionHeld, Status: metav1.ConditionTrue, Message: "inventory"})
+	m.Status.Conditions = append(m.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionHeld, Status: metav1.ConditionTrue, Message: "The host's owner refuses grants with /etc/refit/hold; remove the file to go on: inventory"})
+}
+
+func zoneByZone(d *v1alpha1.MachineDeployment) {
+	rolling(func(r *v1alpha1.RollingUpdate) { r.TopologyKey = "zone" })(d)
+}
+
+func done(m *v1alpha1.Machine, _ *corev1.Node, _ *v1alpha1.LedgerSpec) {
+	m.Status.Conditions = append(m.Status.Conditions, metav1.Condition{
+		Type: v1alpha1.ConditionUpToDate, Status: metav1.ConditionTrue, ObservedGeneration: m.Generation,
+	})
+}
+
+func TestAHoldIsToldOnce(t *testing.T) {
+	f := New().Machine("cp1", "", plane).Machine("w1", "", worker, Of(held)).Build()
+	v := gates.Check(f, f.Find("w1"))
+	require.NotNil(t, v)
+	assert.Equal(t, 1, strings.Count(v.Message, "/etc/refit/hold"), v.Message)
 }
 
 func TestEachGateVetoesWhatItIsForAndNothingElse(t *testing.T) {
@@ -63,6 +82,49 @@ func TestEachGateVetoesWhatItIsForAndNothingElse(t *testing.T) {
 		"a window is not carried out yet, hence not ignored": {
 			fleet:  base().Deployment("w", rolling(func(r *v1alpha1.RollingUpdate) { r.Windows = []v1alpha1.Window{{}} })).Machine("w1", "w", worker),
 			reason: gates.ReasonStrategyNotSupported, says: []string{"rollingUpdate.windows"}},
+		"everything that is not carried out is named at once": {
+			fleet: base().Deployment("w", rolling(func(r *v1alpha1.RollingUpdate) {
+				r.Windows, r.Checks, r.Canary, r.MaxSurge = []v1alpha1.Window{{}}, []v1alpha1.Check{{}}, &v1alpha1.Canary{}, at(1)
+			}), func(d *v1alpha1.MachineDeployment) { d.Spec.Strategy.Type = "Manual" }).Machine("w1", "w", worker),
+			reason: gates.ReasonStrategyNotSupported,
+			says:   []string{"type Manual, rollingUpdate.canary, rollingUpdate.checks, rollingUpdate.windows, rollingUpdate.maxSurge"}},
+		"the first domain by name begins": {
+			fleet: base().Deployment("w", zoneByZone).Machine("w1", "w", worker, Zone("a")).Machine("w2", "w", worker, Zone("b"))},
+		"and the next one waits until it is finished": {
+			fleet:  base().Deployment("w", zoneByZone).Machine("w1", "w", worker, Zone("b")).Machine("w2", "w", worker, Zone("a")),
+			reason: gates.ReasonDomainBusy, says: []string{"zone=a", "MachineDeployment w", "w2"}},
+		"a domain with a slot goes before one with an earlier name": {
+			fleet:  base().Deployment("w", zoneByZone).Machine("w1", "w", worker, Zone("a")).Machine("w2", "w", worker, Zone("b"), InSlot(v1alpha1.DisruptionDrain)),
+			reason: gates.ReasonDomainBusy, says: []string{"zone=b"}},
+		"a domain that was begun goes before one with an earlier name": {
+			fleet: base().Deployment("w", zoneByZone).Machine("w1", "w", worker, Zone("a")).
+				Machine("w2", "w", worker, Zone("b"), done).Machine("w3", "w", worker, Zone("b")),
+			reason: gates.ReasonDomainBusy, says: []string{"zone=b", "w3"}},
+		"a domain is finished when the rest is done": {
+			fleet: base().Deployment("w", zoneByZone).Machine("w1", "w", worker, Zone("b")).Machine("w2", "w", worker, Zone("a"), done)},
+		"or paused": {
+			fleet: base().Deployment("w", zoneByZone).Machine("w1", "w", worker, Zone("b")).
+				Machine("w2", "w", worker, Zone("a"), Of(func(m *v1alpha1.Machine) { m.Spec.Paused = true }))},
+		"or out of service": {
+			fleet: base().Deployment("w", zoneByZone).Machine("w1", "w", worker, Zone("b")).
+				Machine("w2", "w", worker, Zone("a"), Of(func(m *v1alpha1.Machine) { m.Spec.Availability = v1alpha1.AvailabilityOutOfService }))},
+		"or failed": {
+			fleet: base().Deployment("w", zoneByZone, func(d *v1alpha1.MachineDeployment) {
+				d.Spec.Strategy.RollingUpdate.FailureThreshold, d.Spec.Strategy.RollingUpdate.MaxUnavailable = at(2), at(2)
+			}).Machine("w1", "w", worker, Zone("b")).Machine("w2", "w", worker, Zone("a"), Failed)},
+		"or cordoned by someone else": {
+			fleet: base().Deployment("w", zoneByZone, func(d *v1alpha1.MachineDeployment) { d.Spec.Strategy.RollingUpdate.MaxUnavailable = at(2) }).
+				Machine("w1", "w", worker, Zone("b")).Machine("w2", "w", worker, Zone("a"), Cordoned)},
+		"unless its cordoned machines are asked for": {
+			fleet: base().Deployment("w", zoneByZone, func(d *v1alpha1.MachineDeployment) {
+				d.Spec.Strategy.RollingUpdate.CordonedMachines, d.Spec.Strategy.RollingUpdate.MaxUnavailable = "Include", at(2)
+			}).Machine("w1", "w", worker, Zone("b")).Machine("w2", "w", worker, Zone("a"), Cordoned),
+			reason: gates.ReasonDomainBusy, says: []string{"zone=a"}},
+		"a machine that is down goes wherever it is": {
+			fleet: base().Deployment("w", zoneByZone).Machine("w1", "w", worker, Zone("b"), NotReady).Machine("w2", "w", worker, Zone("a"))},
+		"machines without the label are a domain": {
+			fleet:  base().Deployment("w", zoneByZone).Machine("w1", "w", worker, Zone("b")).Machine("w2", "w", worker),
+			reason: gates.ReasonDomainBusy, says: []string{"no label zone"}},
 		"maxSurge 0 is no surge":   {fleet: base().Deployment("w", rolling(func(r *v1alpha1.RollingUpdate) { r.MaxSurge = at(0) })).Machine("w1", "w", worker)},
 		"a held host":              {fleet: base().Machine("w1", "", worker, Of(held)), reason: gates.ReasonHeld, says: []string{"/etc/refit/hold", "inventory"}},
 		"a cordon of someone else": {fleet: base().Deployment("w").Machine("w1", "w", worker, Cordoned).Machine("w2", "w", worker), reason: gates.ReasonForeignCordon, says: []string{"MachineDeployment w", "Include"}},
@@ -201,13 +263,29 @@ func TestControlPlaneAndEtcdMembersGoOneAtATime(t *testing.T) {
 	}
 }
 
+func TestSlotsOfOneWalkStayInOneDomain(t *testing.T) {
+	b := New().Machine("cp1", "", plane).Deployment("w", zoneByZone, func(d *v1alpha1.MachineDeployment) { d.Spec.Strategy.RollingUpdate.MaxUnavailable = at(6) })
+	for i := range 6 {
+		b.Machine(fmt.Sprintf("w%d", i), "w", worker, Zone([]string{"b", "a", "c"}[i%3]))
+	}
+	f := b.Build()
+	var granted []string
+	for _, m := range f.Machines {
+		if m.Name != "cp1" && gates.Check(f, m) == nil {
+			m.Slot = &v1alpha1.Slot{Machine: m.Name, Disruption: v1alpha1.DisruptionDrain}
+			granted = append(granted, m.Name)
+		}
+	}
+	assert.Equal(t, []string{"w1", "w4"}, granted)
+}
+
 func TestWhatAPersonDecidedIsHeardFirst(t *testing.T) {
 	names := make([]string, 0, len(gates.All))
 	for _, g := range gates.All {
 		names = append(names, g.Name)
 	}
 	assert.Equal(t, []string{"stopped", "paused", "conflict", "strategy", "held", "cordoned", "retry", "failure-threshold",
-		"control-plane-first", "control-plane", "capacity", "budget", "disruption-budgets"}, names)
+		"control-plane-first", "control-plane", "topology", "capacity", "budget", "disruption-budgets"}, names)
 }
 
 func TestOnlyAPersonsWordTakesASlotBack(t *testing.T) {

@@ -11,9 +11,8 @@ func held(_ *fleet.Fleet, m *fleet.Machine) *Verdict {
 	if c == nil || c.Status != "True" {
 		return nil
 	}
-	message := "the host's owner holds it: remove /etc/refit/hold on the host to go on"
-	if c.Message != "" {
-		message += " (" + c.Message + ")"
+	if c.Message != "" { // the agent's own, which says which file it is and what it says
+		return &Verdict{ReasonHeld, c.Message}
 	}
-	return &Verdict{ReasonHeld, message}
+	return &Verdict{ReasonHeld, "the host's owner holds it: remove /etc/refit/hold on the host to go on"}
 }

@@ -9,13 +9,15 @@ import (
 
 // cordon takes the node out of scheduling under the grant's name. A marker that an
 // earlier operation of ours has left is taken over; a cordon of someone else is left
-// unmarked, and so is still there at the end.
-func (r *Reconciler) cordon(ctx context.Context, s *scope, grantID string) error {
+// unmarked, and so is still there at the end. It is false where someone has taken the
+// cordon back.
+func (r *Reconciler) cordon(ctx context.Context, s *scope, grantID string) (bool, error) {
 	node := s.node()
-	if _, err := drain.Cordon(ctx, r.Workload, node.Name, grantID); err != nil {
-		return fmt.Errorf("cordoning Node %s: %w", node.Name, err)
+	result, err := drain.Cordon(ctx, r.Workload, node.Name, grantID)
+	if err != nil {
+		return false, fmt.Errorf("cordoning Node %s: %w", node.Name, err)
 	}
-	return nil
+	return !result.Uncordoned, nil
 }
 
 // uncordon gives the node back if its marker names the grant; any other cordon stays.

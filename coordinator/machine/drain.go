@@ -25,8 +25,11 @@ func (r *Reconciler) drain(ctx context.Context, s *scope) (outcome, error) {
 	if s.node() == nil || !fleet.Disrupts(slot.Disruption) {
 		return r.drained(ctx, s, nil)
 	}
-	if err := r.cordon(ctx, s, slot.GrantID); err != nil {
+	switch cordoned, err := r.cordon(ctx, s, slot.GrantID); {
+	case err != nil:
 		return stop, err
+	case !cordoned:
+		return r.yield(ctx, s)
 	}
 	state := r.Drains.Ensure(drains.Request{
 		GrantID: slot.GrantID, Machine: s.key, Node: s.node().Name, Options: r.drainOptions(s),
@@ -79,8 +82,8 @@ func (r *Reconciler) drainFailed(ctx context.Context, s *scope, err error) (outc
 	failure := nextDrainFailure(s.status().RolloutFailure, blocked, r.Now())
 	s.status().RolloutFailure = failure
 	r.event(s, corev1.EventTypeWarning, blocked.Reason, "Drain", fmt.Sprintf(
-		"the drain did not end: %s; the node is given back and tried again at %s",
-		blocked.Message, failure.NextRetryTime.UTC().Format(time.RFC3339)))
+		"the drain did not end: %s; the node is given back and tried again at %s; to try again before that: %s",
+		blocked.Message, failure.NextRetryTime.UTC().Format(time.RFC3339), status.RetryCommand(s.key.Name)))
 	return again, nil
 }
 
@@ -103,6 +106,9 @@ func nextDrainFailure(before *v1alpha1.RolloutFailure, b *drain.Blocked, now tim
 		attempts = before.Attempts + 1
 	}
 	delay := min(drainRetryFirst<<min(attempts-1, 10), drainRetryMost)
+	if b.Permanent && b.Reason == drain.ReasonEvictionBlocked { // each try evicts the other pods in vain
+		delay = drainRetryMost
+	}
 	return &v1alpha1.RolloutFailure{Class: fleet.ClassDrainBlocked, Failure: v1alpha1.Failure{
 		Reason: b.Reason, Message: b.Message, Attempts: attempts, NextRetryTime: ptr(metav1.NewTime(now.Add(delay))),
 	}}

@@ -60,8 +60,16 @@ func ready(s *scope) metav1.Condition {
 		return status.NotReady(status.ReasonCordoned, "the node was cordoned by someone else, and Refit leaves it so")
 	case node.Unschedulable:
 		return status.NotReady(status.ReasonInOperation, "the node is cordoned for an operation")
+	case beingDisrupted(s):
+		return status.NotReady(status.ReasonUncordoned, "the node takes pods in the middle of an operation that disturbs them: someone has made it schedulable, and Refit leaves it so")
 	}
 	return status.Ready()
+}
+
+// beingDisrupted says that the host carries out a plan for which its node was emptied.
+func beingDisrupted(s *scope) bool {
+	slot := s.slot()
+	return slot != nil && slot.State == v1alpha1.SlotAccepted && fleet.Disrupts(slot.Disruption)
 }
 
 // upToDate names, as the reason for not being so, what happens next or what is in the way.
@@ -150,9 +158,17 @@ func (r *Reconciler) waiting(s *scope) *metav1.Condition {
 		return nil
 	}
 	if v, held := r.Board.Verdict(s.key); held {
-		return ptr(status.Waiting(v.Reason, v.Message))
+		return ptr(status.Waiting(v.Reason, pending(s, v.Message)))
 	}
-	return ptr(status.Waiting(status.ReasonWaitingForSlot, "the plan is ready, and a place is being looked for"))
+	return ptr(status.Waiting(status.ReasonWaitingForSlot, pending(s, "the plan is ready, and a place is being looked for")))
+}
+
+// pending adds what waits: what runs, and what is wanted.
+func pending(s *scope, message string) string {
+	if s.difference == "" {
+		return message
+	}
+	return message + " (" + s.difference + ")"
 }
 
 func healthy(s *scope) *metav1.Condition {

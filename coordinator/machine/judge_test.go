@@ -4,9 +4,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/coordinator/board"
+	"github.com/refit-dev/refit/coordinator/fleet"
+	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
 func TestOverriddenFieldsAreReleasedWithACommandThatExists(t *testing.T) {
@@ -35,4 +40,19 @@ func TestOverriddenFieldsAreReleasedWithACommandThatExists(t *testing.T) {
 			assert.Equal(t, tc.want, releaseCommand(types.NamespacedName{Namespace: "refit", Name: "w2"}, overrides))
 		})
 	}
+}
+
+func TestAWaitingMachineSaysWhatRunsAndWhatIsWanted(t *testing.T) {
+	m := &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "refit", Name: "w1", Generation: 1}}
+	m.Status.Assignment = &v1alpha1.Assignment{ID: "a", Generation: 1}
+	m.Status.Plan = &v1alpha1.PlanStatus{AssignmentID: "a", Hash: "sha256:x"}
+	m.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionStaged, Status: metav1.ConditionTrue}}
+	m.Spec.Versions = &v1alpha1.Versions{ContainerRuntime: &v1alpha1.ContainerRuntime{Name: "containerd", Version: "2.4.2"}}
+	m.Status.Versions = &v1alpha1.ObservedVersions{ContainerRuntime: &v1alpha1.ObservedRuntime{Name: "containerd", Version: "1.7.28"}}
+	s := &scope{key: types.NamespacedName{Namespace: "refit", Name: "w1"}, machine: m, view: &fleet.Machine{Machine: m}}
+	s.wishMet, _, s.difference = upgrade.UpToDate(m.Spec, m.Status)
+	r := &Reconciler{Board: &board.Board{}}
+	c := r.waiting(s)
+	require.NotNil(t, c)
+	assert.Equal(t, "the plan is ready, and a place is being looked for (containerd runs 1.7.28, wanted 2.4.2)", c.Message)
 }

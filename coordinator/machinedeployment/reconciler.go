@@ -59,7 +59,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	s.conflict = conflictOf(f, d.Name)
 	err = r.applyTemplate(ctx, s)
 	r.judge(s)
-	return ctrl.Result{}, errors.Join(err, r.writeStatus(ctx, s))
+	return ctrl.Result{RequeueAfter: s.requeue}, errors.Join(err, r.writeStatus(ctx, s))
 }
 
 // scope is what one pass knows and decides.
@@ -69,6 +69,7 @@ type scope struct {
 	fleet      *fleet.Fleet
 	pool       *fleet.Pool
 	conflict   string
+	requeue    time.Duration
 	refused    string // why the API server refused the template, with the machine's name
 }
 

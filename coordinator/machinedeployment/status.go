@@ -33,6 +33,7 @@ const (
 	ReasonNoConflict       = "NoConflict"
 	ReasonMachineConflict  = gates.ReasonDeploymentConflict
 	ReasonPaused           = gates.ReasonPaused
+	ReasonDeadlineExceeded = "ProgressDeadlineExceeded"
 	ReasonFailureThreshold = gates.ReasonFailureThreshold
 )
 
@@ -44,6 +45,7 @@ func (r *Reconciler) judge(s *scope) {
 		st.Selector = sel.String()
 	}
 	count(st, s.pool)
+	r.noteProgress(s)
 	status.Set(&st.Conditions, generation, conflictCondition(s))
 	status.Set(&st.Conditions, generation, available(s.pool, st))
 	if status.Set(&st.Conditions, generation, r.progressing(s)) {
@@ -148,6 +150,9 @@ func (r *Reconciler) progressing(s *scope) metav1.Condition {
 	case st.UpToDate == st.Machines:
 		c.Reason, c.Message = ReasonComplete, fmt.Sprintf("all %d machines are up to date", st.Machines)
 	default:
+		if overdue := r.overdue(s); overdue != "" {
+			return no(ReasonDeadlineExceeded, overdue+": "+r.rollingOut(s))
+		}
 		c.Reason, c.Message = ReasonRollingOut, r.rollingOut(s)
 	}
 	return c

@@ -1,7 +1,9 @@
 package drain
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -83,6 +85,17 @@ var gravest = []string{
 	ReasonMissingPermission, ReasonPDBOverlap, ReasonUnmanagedPods, ReasonEmptyDirPods,
 	ReasonEvictionForbidden, ReasonEvictionBlocked, ReasonEvictionFailed,
 	ReasonNamespaceTerminating, ReasonPodsTerminating, ReasonWaitsForOthers,
+}
+
+// CompareBlocked orders events of blocked pods: what most needs a person comes first.
+func CompareBlocked(a, b Event) int {
+	if a.Lasting != b.Lasting && a.Reason == b.Reason {
+		if a.Lasting {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Compare(slices.Index(gravest, a.Reason), slices.Index(gravest, b.Reason))
 }
 
 func gravestReason(pods []BlockedPod) string {

@@ -76,12 +76,18 @@ func explain(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) string {
 	switch {
 	case s.ObservedGeneration < b.Generation:
 		return state + ": the disruption controller has not seen its latest change yet"
-	case s.ExpectedPods > 0 && s.DesiredHealthy >= s.ExpectedPods:
+	case never(b):
 		return state + ": it can never allow one; add replicas, or let it allow one"
 	case !ready(pod) && s.CurrentHealthy < s.DesiredHealthy:
 		return state + ": this pod is not ready either; repair the application, or set unhealthyPodEvictionPolicy to AlwaysAllow"
 	}
 	return state + ": it clears when other pods become ready"
+}
+
+// never says that the budget rules out every disruption, however healthy the pods are.
+func never(b *policyv1.PodDisruptionBudget) bool {
+	s := b.Status
+	return s.ObservedGeneration >= b.Generation && s.DisruptionsAllowed == 0 && s.ExpectedPods > 0 && s.DesiredHealthy >= s.ExpectedPods
 }
 
 func overlapMessage(budgets []*policyv1.PodDisruptionBudget) string {

@@ -1,6 +1,7 @@
 package drain_test
 
 import (
+	"context"
 	"sync"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/refit-dev/refit/pkg/drain"
 )
@@ -31,7 +33,7 @@ func TestABlockedDrainNamesPodBudgetAndSinceWhen(t *testing.T) {
 			result, err := c.drain(t, drain.Options{Timeout: 2 * time.Second})
 			blocked := requireBlocked(t, err)
 			assert.Equal(t, drain.ReasonEvictionBlocked, blocked.Reason)
-			assert.False(t, blocked.Permanent)
+			assert.Equal(t, name == "one that never can", blocked.Permanent)
 			require.Len(t, blocked.Pods, 1)
 			assert.Equal(t, []string{"web"}, blocked.Pods[0].PDBs)
 			assert.WithinDuration(t, before, blocked.Pods[0].Since, 1500*time.Millisecond, "retries do not move the time since when")
@@ -42,6 +44,105 @@ func TestABlockedDrainNamesPodBudgetAndSinceWhen(t *testing.T) {
 			assert.Empty(t, c.deletes)
 		})
 	}
+}
+
+func TestAPodThatABudgetCanNeverLetGoIsNamedAsSuchFromTheFirstRefusalOn(t *testing.T) {
+	b := budget("web", "a", 0, 1)
+	b.Status.DesiredHealthy = 2
+	c := newCluster(t, pod("a"), b)
+	c.always["a"] = budgetError("web", 0)
+	told := make(chan drain.Event, 100)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		_, _ = drain.New(c, drain.Options{Progress: func(e drain.Event) { told <- e }}).Drain(ctx, node)
+	}()
+	select {
+	case e := <-told:
+		assert.Equal(t, drain.EventBlocked, e.Kind)
+		assert.Contains(t, e.Message, "it can never allow one; add replicas, or let it allow one")
+		assert.False(t, e.Since.IsZero())
+		assert.True(t, e.Lasting)
+	case <-time.After(10 * time.Second):
+		require.Fail(t, "nobody was told")
+	}
+	b.Status.ExpectedPods, b.ResourceVersion = 3, "2"
+	require.Eventually(t, func() bool { // the watch may begin after this
+		c.updateBudget(t, b)
+		select {
+		case e := <-told:
+			return assert.Contains(t, e.Message, "it clears when other pods become ready") && !e.Lasting
+		default:
+			return false
+		}
+	}, 10*time.Second, 20*time.Millisecond, "a replica more makes it a matter of time")
+}
+
+func TestADrainEndsEarlyOnlyWhereTimeCannotHelp(t *testing.T) {
+	yes := true
+	managed := func(o metav1.Object) {
+		o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Database", Name: "db", Controller: &yes}})
+	}
+	for name, tc := range map[string]struct {
+		change func(*corev1.Pod, *policyv1.PodDisruptionBudget)
+		opts   drain.Options
+		early  bool
+	}{
+		"a budget that needs every replica": {early: true},
+		"a replica could become ready":      {change: func(_ *corev1.Pod, b *policyv1.PodDisruptionBudget) { b.Status.ExpectedPods = 3 }},
+		"the controller has yet to see it":  {change: func(_ *corev1.Pod, b *policyv1.PodDisruptionBudget) { b.Generation = 2 }},
+		"an operator's budget":              {change: func(_ *corev1.Pod, b *policyv1.PodDisruptionBudget) { managed(b) }},
+		"an operator's pod":                 {change: func(p *corev1.Pod, _ *policyv1.PodDisruptionBudget) { managed(p) }},
+		"a Job's pod, which ends": {change: func(p *corev1.Pod, _ *policyv1.PodDisruptionBudget) {
+			p.OwnerReferences[0].APIVersion, p.OwnerReferences[0].Kind = "batch/v1", "Job"
+		}},
+		"a policy that goes on at the end": {opts: drain.Options{OnTimeout: drain.ActionProceed}},
+		"a policy that deletes at the end": {opts: drain.Options{OnTimeout: drain.ActionDelete}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, b := pod("a"), budget("web", "a", 0, 1)
+			b.Status.DesiredHealthy = 2
+			if tc.change != nil {
+				tc.change(p, b)
+			}
+			c := newCluster(t, p, b)
+			c.always["a"] = budgetError("web", 0)
+			tc.opts.Timeout = 1500 * time.Millisecond
+			if tc.early {
+				tc.opts.Timeout = time.Hour
+			}
+			_, err := c.drain(t, tc.opts)
+			if tc.opts.OnTimeout != "" {
+				require.NoError(t, err)
+				return
+			}
+			blocked := requireBlocked(t, err)
+			assert.Equal(t, tc.early, blocked.Permanent)
+			assert.Equal(t, drain.ReasonEvictionBlocked, blocked.Reason)
+			if tc.early {
+				assert.Contains(t, blocked.Message, "shop/a")
+				assert.Contains(t, blocked.Message, "it can never allow one")
+			}
+		})
+	}
+}
+
+func TestABudgetThatIsHealedInTimeDoesNotEndTheDrain(t *testing.T) {
+	b := budget("web", "a", 0, 1)
+	b.Status.DesiredHealthy = 2
+	c := newCluster(t, pod("a"), b)
+	c.always["a"] = budgetError("web", 0)
+	done := make(chan error, 1)
+	go func() {
+		_, err := drain.New(c, drain.Options{Timeout: time.Hour}).Quick().Drain(t.Context(), node)
+		done <- err
+	}()
+	require.Eventually(t, func() bool { return c.triesOf("a") > 0 }, 10*time.Second, 5*time.Millisecond)
+	b.Status.ExpectedPods = 3 // scaled out; its pods are not ready for as long as it takes
+	c.updateBudget(t, b)
+	time.Sleep(time.Second)
+	c.setAlways("a", nil)
+	require.NoError(t, <-done)
 }
 
 func TestAFreedBudgetIsTakenAtOnceAndByOnePodOnly(t *testing.T) {

@@ -20,12 +20,15 @@ type CordonResult struct {
 	Foreign bool
 	// AlreadyOurs: this owner had cordoned the node before.
 	AlreadyOurs bool
+	// Uncordoned: this owner had cordoned the node, and someone else has made it schedulable since. It is left so.
+	Uncordoned bool
 	// Previous is the earlier owner whose marker was taken over, if any.
 	Previous string
 }
 
 // Cordon makes the node unschedulable and marks the cordon as the owner's, in one
-// conditional write: a crash leaves both or neither. The owner is a grant's id.
+// conditional write: a crash leaves both or neither. The owner is a grant's id. A cordon
+// that someone else has taken back is not made again for the same owner.
 func Cordon(ctx context.Context, client kubernetes.Interface, node, owner string) (CordonResult, error) {
 	var out CordonResult
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -37,8 +40,9 @@ func Cordon(ctx context.Context, client kubernetes.Interface, node, owner string
 		out = CordonResult{
 			Foreign:     n.Spec.Unschedulable && !marked,
 			AlreadyOurs: n.Spec.Unschedulable && marked && marker == owner,
+			Uncordoned:  !n.Spec.Unschedulable && marked && marker == owner,
 		}
-		if out.Foreign || out.AlreadyOurs {
+		if out.Foreign || out.AlreadyOurs || out.Uncordoned {
 			return nil
 		}
 		if marked && marker != owner {
@@ -70,6 +74,28 @@ func Uncordon(ctx context.Context, client kubernetes.Interface, node, owner stri
 		return fmt.Errorf("uncordoning node %s: %w", node, err)
 	}
 	return nil
+}
+
+// Disown takes the owner's marker off a node that someone else has made schedulable,
+// and says whether it did: from then on a cordon is whoever's that writes it.
+func Disown(ctx context.Context, client kubernetes.Interface, node, owner string) (bool, error) {
+	disowned := false
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		disowned = false
+		n, err := client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+		if err != nil {
+			return fmt.Errorf("reading node %s: %w", node, err)
+		}
+		if n.Spec.Unschedulable || n.Annotations[v1alpha1.AnnotationCordonedBy] != owner {
+			return nil
+		}
+		disowned = true
+		return patchCordon(ctx, client, n, nil, false)
+	})
+	if err != nil {
+		return false, fmt.Errorf("taking the marker off node %s: %w", node, err)
+	}
+	return disowned, nil
 }
 
 // patchCordon writes marker and cordon together, on condition that the node is

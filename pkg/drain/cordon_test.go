@@ -35,7 +35,7 @@ func TestACordonIsMarkedOnlyWhenItIsOurs(t *testing.T) {
 		"foreign cordon":                         {nodeWith(true, ""), drain.CordonResult{Foreign: true}, ""},
 		"our own cordon":                         {nodeWith(true, "g1"), drain.CordonResult{AlreadyOurs: true}, "g1"},
 		"cordon of an earlier grant":             {nodeWith(true, "g0"), drain.CordonResult{Previous: "g0"}, "g1"},
-		"someone uncordoned it under our marker": {nodeWith(false, "g1"), drain.CordonResult{}, "g1"},
+		"someone uncordoned it under our marker": {nodeWith(false, "g1"), drain.CordonResult{Uncordoned: true}, "g1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := fake.NewClientset(tc.before)
@@ -44,7 +44,31 @@ func TestACordonIsMarkedOnlyWhenItIsOurs(t *testing.T) {
 			assert.Equal(t, tc.want, got)
 			n, err := c.CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{})
 			require.NoError(t, err)
-			assert.True(t, n.Spec.Unschedulable)
+			assert.Equal(t, !tc.want.Uncordoned, n.Spec.Unschedulable)
+			assert.Equal(t, tc.wantMarker, n.Annotations[v1alpha1.AnnotationCordonedBy])
+		})
+	}
+}
+
+func TestAMarkerIsTakenOffOnlyANodeThatSomeoneElseMadeSchedulable(t *testing.T) {
+	for name, tc := range map[string]struct {
+		before     *corev1.Node
+		disowned   bool
+		wantMarker string
+	}{
+		"made schedulable":               {nodeWith(false, "g1"), true, ""},
+		"still cordoned":                 {nodeWith(true, "g1"), false, "g1"},
+		"another grant's":                {nodeWith(false, "g2"), false, "g2"},
+		"cordoned again by someone else": {nodeWith(true, ""), false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := fake.NewClientset(tc.before)
+			disowned, err := drain.Disown(t.Context(), c, node, "g1")
+			require.NoError(t, err)
+			assert.Equal(t, tc.disowned, disowned)
+			n, err := c.CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{})
+			require.NoError(t, err)
+			assert.Equal(t, tc.before.Spec.Unschedulable, n.Spec.Unschedulable)
 			assert.Equal(t, tc.wantMarker, n.Annotations[v1alpha1.AnnotationCordonedBy])
 		})
 	}

@@ -26,11 +26,13 @@ type pace struct {
 	terminating time.Duration // between tries in a namespace that is being deleted
 	first, last time.Duration // backoff after a failed request
 	afterDelete time.Duration // beyond the grace period of pods deleted by policy
+	hopeless    time.Duration // how long a budget has to rule out every disruption before the drain ends
 }
 
 var defaultPace = pace{
 	fallback: 5 * time.Second, terminating: 30 * time.Second,
 	first: time.Second, last: 30 * time.Second, afterDelete: 30 * time.Second,
+	hopeless: 3 * time.Minute,
 }
 
 // maxInFlight bounds the evictions one drain has open at a time.
@@ -159,8 +161,14 @@ func (r *run) budgets() []*policyv1.PodDisruptionBudget {
 }
 
 func (r *run) emit(kind EventKind, pod *corev1.Pod, reason, message string) {
+	now := time.Now()
+	since, lasting := now, false
+	if e := r.entries[pod.UID]; e != nil && kind == EventBlocked {
+		budgets := matching(pod, r.budgets())
+		since, lasting = e.since, len(budgets) == 1 && never(budgets[0])
+	}
 	r.opts.Progress(Event{
-		Kind: kind, Time: time.Now(), Namespace: pod.Namespace, Name: pod.Name,
-		Reason: reason, Message: message, Total: r.total, Remaining: len(r.entries),
+		Kind: kind, Time: now, Namespace: pod.Namespace, Name: pod.Name,
+		Reason: reason, Message: message, Since: since, Lasting: lasting, Total: r.total, Remaining: len(r.entries),
 	})
 }

@@ -31,6 +31,8 @@ type entry struct {
 	// What was known when it was last tried: only news make it due again.
 	triedBudget string
 	triedReady  bool
+	// hopelessSince is when a budget was first seen to rule out that it ever goes; zero while there is hope.
+	hopelessSince time.Time
 }
 
 func (e *entry) hold(reason, message string) {

@@ -7,6 +7,7 @@ func (d *Drainer) Quick() *Drainer {
 	d.pace = pace{
 		fallback: 200 * time.Millisecond, terminating: 100 * time.Millisecond,
 		first: 10 * time.Millisecond, last: 50 * time.Millisecond, afterDelete: time.Second,
+		hopeless: 300 * time.Millisecond,
 	}
 	return d
 }

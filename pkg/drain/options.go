@@ -109,6 +109,10 @@ type Event struct {
 	// Reason and Message of a blocked pod.
 	Reason  string
 	Message string
+	// Since when a blocked pod is blocked for that reason.
+	Since time.Time
+	// Lasting says of a blocked pod that no other pod's health lets it go.
+	Lasting bool
 	// Total pods that this drain concerns so far, and how many are still there.
 	Total     int
 	Remaining int

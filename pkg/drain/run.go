@@ -50,6 +50,9 @@ func (r *run) drain(ctx context.Context) error {
 				return err
 			}
 		}
+		if err := r.giveUp(); err != nil {
+			return err
+		}
 		r.startDue(ctx)
 		if err := r.await(ctx); err != nil {
 			return err
@@ -57,6 +60,7 @@ func (r *run) drain(ctx context.Context) error {
 		if err := r.sync(ctx); err != nil {
 			return err
 		}
+		r.explainHeld()
 	}
 	return nil
 }
@@ -230,6 +234,9 @@ func (r *run) alarm() time.Time {
 		switch {
 		case e.heldByBudget():
 			sooner(r.nextFallback)
+			if at := r.hopelessAt(e); !at.IsZero() {
+				sooner(at)
+			}
 		case e.state == stateBlocked:
 			sooner(e.next)
 		case e.state == stateLeaving && e.pod.DeletionTimestamp != nil && r.opts.SkipWaitForDeleteTimeout > 0:
@@ -251,10 +258,13 @@ func (r *run) expire(ctx context.Context) (done bool, err error) {
 		r.deleted = true
 		return false, r.deleteRemaining(ctx)
 	}
-	pods := r.remaining()
-	return false, &Blocked{
+	return false, r.stillThere(r.remaining())
+}
+
+func (r *run) stillThere(pods []BlockedPod) *Blocked {
+	return &Blocked{
 		Reason:  gravestReason(pods),
-		Message: fmt.Sprintf("%d of %d pods are still on node %s after %s: %s", len(pods), r.total, r.node, time.Since(r.start).Round(time.Second), describe(pods)),
+		Message: fmt.Sprintf("%d of %d pods are still on node %s after %s: %s", len(r.entries), r.total, r.node, time.Since(r.start).Round(time.Second), describe(pods)),
 		Pods:    pods,
 	}
 }
@@ -263,11 +273,7 @@ func (r *run) remaining() []BlockedPod {
 	budgets := r.budgets()
 	out := make([]BlockedPod, 0, len(r.entries))
 	for _, e := range r.ordered() {
-		matched := matching(e.pod, budgets)
-		if e.heldByBudget() && len(matched) == 1 && e.reason == ReasonEvictionBlocked {
-			e.message = explain(matched[0], e.pod)
-		}
-		out = append(out, e.blocked(namesOf(matched)))
+		out = append(out, e.blocked(namesOf(matching(e.pod, budgets))))
 	}
 	return out
 }

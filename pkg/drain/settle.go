@@ -49,7 +49,22 @@ func (r *run) blockOnBudget(ctx context.Context, e *entry, err error) {
 		r.nextFallback = time.Now().Add(jitter(max(r.pace.fallback, retryAfter(err))))
 	}
 	e.next, e.failures = time.Time{}, 0
-	r.block(e, ReasonEvictionBlocked, causeMessage(err))
+	reason, message := r.heldBy(e)
+	if message == "" {
+		message = causeMessage(err)
+	}
+	r.block(e, reason, message)
+}
+
+// heldBy words what the budgets say of a pod that one of them holds; no message when they say nothing of the kind.
+func (r *run) heldBy(e *entry) (reason, message string) {
+	switch budgets := matching(e.pod, r.budgets()); {
+	case len(budgets) > 1:
+		return ReasonPDBOverlap, overlapMessage(budgets)
+	case len(budgets) == 1 && !allows(budgets[0], e.pod):
+		return ReasonEvictionBlocked, explain(budgets[0], e.pod)
+	}
+	return ReasonEvictionBlocked, ""
 }
 
 // settleForbidden tells a missing role, which ends the drain, from an admission's refusal, which may pass.

@@ -16,6 +16,7 @@ const (
 	ReasonNodeNotFound       = "NodeNotFound"
 	ReasonNodeUnreachable    = "NodeUnreachable"
 	ReasonCordoned           = "Cordoned"
+	ReasonUncordoned         = "Uncordoned"
 	ReasonInOperation        = "InOperation"
 	ReasonAgentNotReported   = "AgentNotReported"
 	ReasonUpToDate           = "UpToDate"
@@ -110,5 +111,10 @@ func Overridden(message string) metav1.Condition {
 
 // RetryHint is what a person can do about a failure.
 func RetryHint(machine string) string {
-	return fmt.Sprintf("change the spec, or try again with: kubectl annotate machine %s refit.dev/retry=$(date +%%s) --overwrite", machine)
+	return "change the spec, or try again with: " + RetryCommand(machine)
+}
+
+// RetryCommand asks for another try at once.
+func RetryCommand(machine string) string {
+	return fmt.Sprintf("kubectl annotate machine %s refit.dev/retry=$(date +%%s) --overwrite", machine)
 }

@@ -146,6 +146,9 @@ func (p *planner) checkRuntime() error {
 	if seen.Name != string(r.Name) {
 		return refuse(ReasonRuntimeMismatch, "this host runs %s and spec wants %s: changing the container runtime in place is not supported; set spec.versions.containerRuntime.name to %s", seen.Name, r.Name, seen.Name)
 	}
+	if seen.Running == "" { // what is installed says nothing of what containers run under
+		return wait(ReasonVersionUnknown, "%s does not answer on this host, so it is not known what %s %s would replace: see that the runtime runs (systemctl status %s)", seen.Name, r.Name, r.Version, seen.Name)
+	}
 	now, ok := ParseRuntime(firstOf(runtimeText(seen)...))
 	if !ok {
 		return wait(ReasonVersionUnknown, "the version of %s on this host is %q, which is no version: nothing is planned on a guess", seen.Name, firstOf(runtimeText(seen)...))

@@ -20,6 +20,7 @@ var finders = []finder{
 	space,
 	foreignManagers,
 	ownersHold,
+	heldPackages,
 }
 
 // Reasons of findings.
@@ -33,6 +34,7 @@ const (
 	FindingNoSpace             = "NoSpace"
 	FindingConflictingManager  = "ConflictingManager"
 	FindingHeldByOwner         = "HeldByOwner"
+	FindingPackageHeld         = "PackageHeld"
 )
 
 // preflight adds what the finders find, and refuses the plan when one of them found an Error.

@@ -178,3 +178,22 @@ func TestTheTablesOfWhatIsRemovedNameEverythingOnce(t *testing.T) {
 		assert.NotEmpty(t, seen)
 	}
 }
+
+// Casebook B14: the owner's hold is lifted for what spec changes, and the owner is told.
+func TestAnOwnersHoldOnAPackageThatSpecChangesIsTold(t *testing.T) {
+	a := v1alpha1.Assignment{ID: "1-a", Target: v1alpha1.Target{Versions: v1alpha1.Versions{ContainerRuntime: containerdAt("1.7.28")}}}
+	in := PlanInput{Machine: "w1", Spec: worker(), Assignment: a, Facts: workerFacts("v1.36.3", "1.7.27"), Candidates: candidatesOf(nil, []string{"1.7.28"})}
+	assert.Empty(t, plan(t, in).Findings, "without a hold there is nothing to tell")
+
+	in.Facts.Packages.Holds = []string{"containerd", "containerd.io", "openssl"}
+	p := plan(t, in)
+	require.Equal(t, []string{FindingPackageHeld}, reasons(p.Findings), "and only of what changes")
+	f := p.Findings[0]
+	assert.Equal(t, SeverityWarning, f.Severity)
+	assert.Contains(t, f.Message, "1.7.28")
+	assert.Contains(t, f.Message, "is back after it")
+
+	in = kubeletHop("v1.36.3", "v1.36.4")
+	in.Facts.Packages.Holds = []string{"kubeadm", "kubectl", "kubelet"}
+	assert.Empty(t, plan(t, in).Findings, "Kubernetes' own packages are held everywhere")
+}

@@ -57,7 +57,9 @@ func (n *next) plan() *Blocked {
 		return err
 	}
 	if n.last && stuck == nil {
-		n.ride()
+		if err := n.ride(); err != nil {
+			return err
+		}
 	}
 	if Arrived(n.target) {
 		return n.held
@@ -260,19 +262,36 @@ func (n *next) goesTo(h HostState, version Version) bool {
 	return ok && h.Name != n.host.Name && h.Managed && n.view.api[h.Name].LessThan(version) && !wish.LessThan(version)
 }
 
-// ride adds what goes along with the last window of a machine.
-func (n *next) ride() {
+// ride adds what goes along with the last window of a machine. A runtime that does not
+// say what it is holds the whole window: unknown is not older than anything.
+func (n *next) ride() *Blocked {
 	if r := n.wish.ContainerRuntime; r != nil && r.Version != "" && !runtimeAt(n.host.Versions.ContainerRuntime, r) {
+		if text := runtimeSeen(n.host.Versions.ContainerRuntime); !runtimeKnown(text) {
+			return wait(ReasonVersionUnknown, "the container runtime of %s reports version %q, which is no version, and spec wants %s %s: nothing is planned on a guess; see that the runtime runs on the host and answers", n.host.Name, text, r.Name, r.Version)
+		}
 		n.target.ContainerRuntime = r.DeepCopy()
 	}
 	if e := n.wish.Etcd; e != "" && !SameRuntime(string(e), n.host.Versions.Etcd) {
 		n.target.Etcd = e
 	}
 	n.target.OS = n.host.OSPending
+	return nil
 }
 
 func runtimeAt(seen *v1alpha1.ObservedRuntime, want *v1alpha1.ContainerRuntime) bool {
-	return seen != nil && seen.Name == string(want.Name) && SameRuntime(firstOf(seen.Version, seen.Text), string(want.Version))
+	return seen != nil && seen.Name == string(want.Name) && SameRuntime(runtimeSeen(seen), string(want.Version))
+}
+
+func runtimeSeen(seen *v1alpha1.ObservedRuntime) string {
+	if seen == nil {
+		return ""
+	}
+	return firstOf(seen.Version, seen.Text)
+}
+
+func runtimeKnown(text string) bool {
+	_, ok := ParseRuntime(text)
+	return ok
 }
 
 // describe adds what the agent must know of the API servers and of kubeadm.

@@ -11,7 +11,9 @@ import (
 
 // at is an observed host; a control plane has its components at the version of its API server.
 func at(name, kubelet, api string, wish v1alpha1.Versions) HostState {
-	h := HostState{Name: name, Managed: true, Roles: []v1alpha1.Role{v1alpha1.RoleWorker}, Wish: wish, Versions: v1alpha1.ObservedVersions{Kubelet: kubelet}}
+	h := HostState{Name: name, Managed: true, Roles: []v1alpha1.Role{v1alpha1.RoleWorker}, Wish: wish, Versions: v1alpha1.ObservedVersions{
+		Kubelet: kubelet, ContainerRuntime: &v1alpha1.ObservedRuntime{Name: "containerd", Version: "1.7.28"},
+	}}
 	if api != "" {
 		h.Roles = []v1alpha1.Role{v1alpha1.RoleControlPlane}
 		h.Versions.ControlPlane = &v1alpha1.ObservedControlPlane{APIServer: api, ControllerManager: api, Scheduler: api}
@@ -176,6 +178,30 @@ func TestAnAPIServerThatIsNotUnderstoodBlocksAndStartsNothing(t *testing.T) {
 	_, _, _, blocked := NextTarget(Fleet{Hosts: []HostState{at("cp1", "v1.36.3", "27+", v1alpha1.Versions{}), w}}, w, w.Wish)
 	requireBlocked(t, blocked, ReasonVersionUnknown)
 	assert.Contains(t, blocked.Message, "cp1")
+}
+
+// Casebook B06: unknown is not older than anything.
+func TestARuntimeThatDoesNotAnswerBlocksAndStartsNothing(t *testing.T) {
+	cp := at("cp1", "v1.37.2", "v1.37.2", v1alpha1.Versions{})
+	for name, tc := range map[string]struct {
+		seen *v1alpha1.ObservedRuntime
+		wish v1alpha1.Versions
+	}{
+		"nothing known":             {nil, v1alpha1.Versions{ContainerRuntime: containerdAt("2.4.2")}},
+		"its name alone":            {&v1alpha1.ObservedRuntime{Name: "containerd"}, v1alpha1.Versions{ContainerRuntime: containerdAt("2.4.2")}},
+		"no version":                {&v1alpha1.ObservedRuntime{Name: "containerd", Text: "containerd://Unknown"}, v1alpha1.Versions{ContainerRuntime: containerdAt("2.4.2")}},
+		"with a kubelet to move on": {&v1alpha1.ObservedRuntime{Name: "containerd"}, v1alpha1.Versions{Kubelet: "v1.37.2", ContainerRuntime: containerdAt("2.4.2")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := at("w1", "v1.36.3", "", tc.wish)
+			w.Versions.ContainerRuntime = tc.seen
+			target, _, _, blocked := NextTarget(Fleet{Hosts: []HostState{cp, w}}, w, w.Wish)
+			refused := requireBlocked(t, blocked, ReasonVersionUnknown)
+			assert.False(t, refused.Terminal, "it goes on by itself when the runtime answers")
+			assert.Contains(t, refused.Message, "see that the runtime runs")
+			assert.True(t, Arrived(target))
+		})
+	}
 }
 
 func TestGoingBackIsOnlyForWhatWasRunBefore(t *testing.T) {

@@ -317,6 +317,8 @@ func TestWhatCannotBeMadeRightIsRefusedWithAReason(t *testing.T) {
 	otherNode := workerFacts("v1.36.3", "1.7.28")
 	otherNode.Node.Name = "w2"
 	deadRuntime := workerFacts("v1.36.3", "docker://Unknown")
+	downRuntime := workerFacts("v1.36.3", "1.7.28")
+	downRuntime.Runtime.Running, downRuntime.Runtime.Installed = "", "1.7.28"
 	ahead := workerFacts("v1.30.4", "1.7.28")
 	ahead.Packages.Installed[1].Version = "1.30.5-1.1" // by hand, and not restarted yet
 	noSkew := kubeletTo("v1.37.2", "v1.37.2")
@@ -357,6 +359,7 @@ func TestWhatCannotBeMadeRightIsRefusedWithAReason(t *testing.T) {
 		"another runtime":                                {worker(), workerFacts("v1.36.3", "1.7.28"), runtimeTo(v1alpha1.RuntimeCRIO, "1.36.0"), ReasonRuntimeMismatch, true, "containerd"},
 		"a runtime minor back":                           {worker(), workerFacts("v1.36.3", "2.4.2"), runtimeTo(v1alpha1.RuntimeContainerd, "1.7.28"), ReasonDowngradeRefused, true, "set spec.versions.containerRuntime.version to 2.4.2 or newer"},
 		"a runtime of unknown version (B06)":             {worker(), deadRuntime, runtimeTo(v1alpha1.RuntimeContainerd, "1.7.28"), ReasonVersionUnknown, false, "Unknown"},
+		"a runtime that is down (B06)":                   {worker(), downRuntime, runtimeTo(v1alpha1.RuntimeContainerd, "1.7.28"), ReasonVersionUnknown, false, "does not answer"},
 		"a runtime the kubelet no longer takes":          {worker(), workerFacts("v1.25.9", "1.5.18"), kubeletTo("v1.26.4", "v1.26.4"), ReasonRuntimeTooOld, true, "1.6.0"},
 	} {
 		t.Run(name, func(t *testing.T) {

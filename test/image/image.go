@@ -17,8 +17,11 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// FromBinary returns an image from scratch with one program in it, run as nobody.
-func FromBinary(src, dst string) (v1.Image, error) {
+// FromBinary returns an image from scratch with one program of this machine's architecture in it, run as nobody.
+func FromBinary(src, dst string) (v1.Image, error) { return FromBinaryFor(src, dst, runtime.GOARCH) }
+
+// FromBinaryFor is FromBinary for a program that was built for an architecture.
+func FromBinaryFor(src, dst, arch string) (v1.Image, error) {
 	content, err := os.ReadFile(src)
 	if err != nil {
 		return nil, fmt.Errorf("reading the program (run make build): %w", err)
@@ -49,7 +52,7 @@ func FromBinary(src, dst string) (v1.Image, error) {
 		return nil, fmt.Errorf("reading the image's configuration: %w", err)
 	}
 	config = config.DeepCopy()
-	config.Architecture, config.OS = runtime.GOARCH, "linux"
+	config.Architecture, config.OS = arch, "linux"
 	config.Config = v1.Config{Entrypoint: []string{dst}, User: "65532:65532"}
 	return mutate.ConfigFile(img, config)
 }

@@ -5,7 +5,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -31,4 +33,24 @@ func TestAnImageHasOneProgramAndRunsItAsNobody(t *testing.T) {
 	assert.Equal(t, "65532:65532", config.Config.User)
 	_, err = image.FromBinary(program+"-missing", "/program")
 	require.ErrorContains(t, err, "make build")
+}
+
+func TestAnArchiveHasTheImageUnderItsTag(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "program")
+	require.NoError(t, os.WriteFile(program, []byte("not run here"), 0o600))
+	img, err := image.FromBinaryFor(program, "/program", "arm64")
+	require.NoError(t, err)
+	archive := filepath.Join(t.TempDir(), "dist", "program.tar")
+	require.NoError(t, image.WriteArchive(img, "registry.example/refit/program:v1", archive))
+
+	tag, err := name.NewTag("registry.example/refit/program:v1")
+	require.NoError(t, err)
+	read, err := tarball.ImageFromPath(archive, &tag)
+	require.NoError(t, err)
+	require.NoError(t, validate.Image(read))
+	config, err := read.ConfigFile()
+	require.NoError(t, err)
+	assert.Equal(t, "linux/arm64", config.OS+"/"+config.Architecture)
+	assert.Equal(t, []string{"/program"}, config.Config.Entrypoint)
+	require.ErrorContains(t, image.WriteArchive(img, "no tag at all: ", archive), "the image's name")
 }

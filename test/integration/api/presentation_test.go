@@ -39,20 +39,20 @@ conditions: [{type: UpToDate, status: "False", reason: Outdated, message: m, las
 `
 
 func TestTheTableShowsWhatIsObserved(t *testing.T) {
-	_, err := create(t, object(t, "Machine", "t1", "{roles: [ControlPlane], versions: {kubelet: v1.37.2}}"))
+	_, err := create(t, object(t, "Machine", "t1", "{roles: [ControlPlane], versions: {kubelet: v1.37.2, containerRuntime: {name: containerd, version: 2.4.2}}}"))
 	require.NoError(t, err)
 	setStatus(t, "t1", fullStatus)
 	columns, cells := table(t, "machines", "t1")
-	assert.Equal(t, []string{"Name", "Roles", "Phase", "Kubelet", "Control-Plane", "Runtime", "OS", "UpToDate", "Age", "+Kernel", "+Target", "+Reason"}, columns)
+	assert.Equal(t, []string{"Name", "Roles", "Phase", "Kubelet", "Control-Plane", "Runtime", "OS", "UpToDate", "Age", "+Kernel", "+Target", "+Target-Runtime", "+Reason"}, columns)
 	cells[8] = "age"
-	assert.Equal(t, []any{"t1", `["ControlPlane"]`, "Applying", "v1.36.3", "v1.36.2", "containerd://1.7.28", "Debian 12", "False", "age", "6.1.0", "v1.37.2", "Outdated"}, cells)
+	assert.Equal(t, []any{"t1", `["ControlPlane"]`, "Applying", "v1.36.3", "v1.36.2", "containerd://1.7.28", "Debian 12", "False", "age", "6.1.0", "v1.37.2", "2.4.2", "Outdated"}, cells)
 
 	_, err = create(t, object(t, "MachineDeployment", "t2", "{selector: {}, template: {spec: {versions: {kubelet: v1.37.2}}}, paused: true}"))
 	require.NoError(t, err)
 	columns, cells = table(t, "machinedeployments", "t2")
-	assert.Equal(t, []string{"Name", "Machines", "UpToDate", "Ready", "In-Flight", "Kubelet", "Paused", "Age", "+Message"}, columns)
+	assert.Equal(t, []string{"Name", "Machines", "UpToDate", "Ready", "In-Flight", "Kubelet", "Runtime", "Paused", "Age", "+Message"}, columns)
 	assert.Equal(t, "v1.37.2", cells[5])
-	assert.Equal(t, true, cells[6])
+	assert.Equal(t, true, cells[7])
 }
 
 // table asks the API server as kubectl does; columns of the wide output begin with a plus.

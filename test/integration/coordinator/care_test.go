@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -65,6 +67,61 @@ func TestAForeignCordonIsCountedDrainedAndStillThereAtTheEnd(t *testing.T) {
 	w.edit("workers", allowTwo)
 	w.untilUpToDate("w1", "w3")
 	assert.True(t, w.node("w2").Spec.Unschedulable)
+}
+
+func TestAPersonsUncordonDuringTheDrainEndsItForAWhile(t *testing.T) {
+	w := fleetOfThree(t)
+	w.hosts["w1"].set(func(h *host) { h.stuckPods = true })
+	for _, other := range []string{"w2", "w3"} {
+		w.hosts[other].set(func(h *host) { h.hold = true })
+	}
+	w.pod("app", "w1", true)
+	w.pool("workers", workerAt(newK8s))
+	w.start()
+	w.until("w1 drains", func() bool { return w.node("w1").Spec.Unschedulable })
+	w.cordon("w1", false)
+	w.until("the slot is given back", func() bool { return w.slot("w1") == nil && w.machine("w1").Status.RolloutFailure != nil })
+	n, f := w.node("w1"), w.machine("w1").Status.RolloutFailure
+	assert.False(t, n.Spec.Unschedulable, "it is not cordoned again")
+	assert.Empty(t, n.Annotations[v1alpha1.AnnotationCordonedBy])
+	assert.Equal(t, "Uncordoned", f.Reason)
+	require.NotNil(t, f.NextRetryTime)
+	w.until("an event tells", func() bool { return w.hasEvent("w1", "Uncordoned") })
+	w.until("and the machine waits", func() bool { return w.condition("w1", v1alpha1.ConditionWaiting).Reason == "RetryLater" })
+}
+
+func TestAPersonsUncordonDuringTheWorkIsLeftAloneAndSoIsALaterCordon(t *testing.T) {
+	w := fleetOfThree(t)
+	release := make(chan struct{})
+	w.hosts["w1"].set(func(h *host) { h.working = release })
+	for _, other := range []string{"w2", "w3"} {
+		w.hosts[other].set(func(h *host) { h.hold = true })
+	}
+	w.pool("workers", workerAt(newK8s))
+	w.start()
+	w.until("w1 works", func() bool { s := w.slot("w1"); return s != nil && s.State == v1alpha1.SlotAccepted })
+	w.cordon("w1", false)
+	w.until("the machine is not ready, and says why", func() bool {
+		c := w.condition("w1", v1alpha1.ConditionReady)
+		return c.Status == metav1.ConditionFalse && c.Reason == "Uncordoned"
+	})
+	w.until("an event tells", func() bool { return w.hasEvent("w1", "Uncordoned") })
+	w.until("the marker is gone", func() bool { return w.node("w1").Annotations[v1alpha1.AnnotationCordonedBy] == "" })
+	assert.False(t, w.node("w1").Spec.Unschedulable, "it is not cordoned again")
+
+	w.cordon("w1", true)
+	close(release)
+	w.untilUpToDate("w1")
+	assert.True(t, w.node("w1").Spec.Unschedulable, "the person's own cordon stays")
+	assert.Len(t, w.hosts["w1"].ranUnder(), 1)
+}
+
+func (w *world) hasEvent(machine, reason string) bool {
+	list := &eventsv1.EventList{}
+	require.NoError(w.t, w.admin.List(context.Background(), list))
+	return slices.ContainsFunc(list.Items, func(e eventsv1.Event) bool {
+		return e.Regarding.Name == machine && e.Reason == reason && e.EventTime.After(w.began)
+	})
 }
 
 func TestPauseStopsGrantsAndGivesAnUnacceptedSlotBack(t *testing.T) {
@@ -174,7 +231,9 @@ func TestABlockedDrainGivesTheNodeBackAndLetsTheOthersGo(t *testing.T) {
 	w.pool("workers", workerAt(newK8s))
 	w.start()
 	w.untilUpToDate("w2", "w3")
-	w.until("w1 is given back", func() bool { return w.slot("w1") == nil && !w.node("w1").Spec.Unschedulable })
+	w.until("w1 is given back", func() bool { // on a busy machine its plan is ready only after the others'
+		return w.machine("w1").Status.RolloutFailure != nil && w.slot("w1") == nil && !w.node("w1").Spec.Unschedulable
+	})
 	f := w.machine("w1").Status.RolloutFailure
 	require.NotNil(t, f)
 	assert.Equal(t, "DrainBlocked UnmanagedPods", f.Class+" "+f.Reason)

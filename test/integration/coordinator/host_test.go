@@ -35,7 +35,8 @@ type host struct {
 	disruption  v1alpha1.Disruption
 	acceptDelay time.Duration
 	workTime    time.Duration
-	fail        bool // the operation fails and is rolled back
+	working     <-chan struct{} // the work goes on until it is closed, and the node stays ready meanwhile
+	fail        bool            // the operation fails and is rolled back
 	refuse      *v1alpha1.Failure
 	sick        bool // not ready after the operation
 	hold        bool // /etc/refit/hold
@@ -275,10 +276,16 @@ func (h *host) work(g v1alpha1.Grant, target v1alpha1.Target) {
 	operation := func(state string) map[string]any {
 		return map[string]any{"id": g.ID, "type": "Upgrade", "state": state, "step": "InstallPackages", "stepsDone": int64(0), "stepsTotal": int64(1), "startTime": start}
 	}
-	h.set(func(h *host) { h.status["lastOperation"] = operation("Processing"); h.ready = false })
+	h.set(func(h *host) { h.status["lastOperation"] = operation("Processing"); h.ready = h.working != nil })
 	h.mu.Lock()
-	d := h.workTime
+	d, working := h.workTime, h.working
 	h.mu.Unlock()
+	if working != nil {
+		select {
+		case <-working:
+		case <-h.w.ctx.Done():
+		}
+	}
 	time.Sleep(d)
 	h.set(func(h *host) {
 		end := operation("Successful")

@@ -41,6 +41,7 @@ type world struct {
 	admin client.Client
 	hosts map[string]*host
 	dir   string
+	began time.Time
 	logs  *os.File
 
 	mu          sync.Mutex
@@ -50,7 +51,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	w := &world{t: t, ctx: ctx, admin: newClient(t, server.Admin()), hosts: map[string]*host{}, dir: t.TempDir()}
+	w := &world{t: t, ctx: ctx, admin: newClient(t, server.Admin()), hosts: map[string]*host{}, dir: t.TempDir(), began: time.Now()}
 	logs, err := os.Create(filepath.Join(w.dir, "coordinator.log"))
 	require.NoError(t, err)
 	w.logs = logs

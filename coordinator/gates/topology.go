@@ -1,0 +1,29 @@
+package gates
+
+import (
+	"fmt"
+
+	"github.com/refit-dev/refit/coordinator/fleet"
+)
+
+// topology finishes one domain of a pool before it begins the next. Work on a machine
+// that is down takes nothing away from its domain, and may go anywhere.
+func topology(_ *fleet.Fleet, m *fleet.Machine) *Verdict {
+	key := m.Pool.Rolling().TopologyKey
+	if key == "" || m.Down() != "" {
+		return nil
+	}
+	turn := m.Pool.InTurn()
+	if len(turn.Open) == 0 || m.Domain(key) == turn.Domain {
+		return nil
+	}
+	return &Verdict{ReasonDomainBusy, fmt.Sprintf("%s is finished first, by spec.strategy.rollingUpdate.topologyKey of MachineDeployment %s: %s",
+		domainText(key, turn.Domain), m.Pool.Name, listed(turn.Open))}
+}
+
+func domainText(key, domain string) string {
+	if domain == "" {
+		return "what has no label " + key
+	}
+	return key + "=" + domain
+}

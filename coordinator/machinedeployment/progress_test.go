@@ -1,0 +1,86 @@
+package machinedeployment
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/coordinator/board"
+	"github.com/refit-dev/refit/coordinator/fleet"
+)
+
+var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func machine(upToDate bool) *fleet.Machine {
+	m := &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "w"}}
+	if upToDate {
+		m.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionUpToDate, Status: metav1.ConditionTrue}}
+	}
+	return &fleet.Machine{Machine: m}
+}
+
+// progressAt is the Progressing condition of a rollout one half of which is done, two
+// hours after its last progress, and when it is looked at again.
+func progressAt(now time.Time, change func(s *scope)) (metav1.Condition, *scope) {
+	last := metav1.NewTime(start)
+	d := &v1alpha1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Generation: 3}}
+	d.Status = v1alpha1.MachineDeploymentStatus{ObservedGeneration: 3, Machines: 2, UpToDate: 1, LastProgressTime: &last}
+	s := &scope{read: d, pool: &fleet.Pool{Deployment: d, Machines: []*fleet.Machine{machine(true), machine(false)}}}
+	change(s)
+	s.deployment = d.DeepCopy()
+	count(&s.deployment.Status, s.pool)
+	r := &Reconciler{Board: &board.Board{}, Now: func() time.Time { return now }}
+	r.noteProgress(s)
+	return r.progressing(s), s
+}
+
+func TestARolloutWithoutProgressIsReportedAndNothingElse(t *testing.T) {
+	second := func(s *scope) *fleet.Machine { return s.pool.Machines[1] }
+	slot := func(edit func(*v1alpha1.Slot, *metav1.Time)) func(*scope) {
+		return func(s *scope) {
+			at := metav1.NewTime(start.Add(110 * time.Minute))
+			second(s).Slot = &v1alpha1.Slot{ReservedTime: at}
+			edit(second(s).Slot, &at)
+		}
+	}
+	for name, tc := range map[string]struct {
+		change func(*scope)
+		reason string
+	}{
+		"for longer than the default": {func(*scope) {}, ReasonDeadlineExceeded},
+		"with more time":              {func(s *scope) { s.read.Spec.ProgressDeadline = &metav1.Duration{Duration: 3 * time.Hour} }, ReasonRollingOut},
+		"with less":                   {func(s *scope) { s.read.Spec.ProgressDeadline = &metav1.Duration{Duration: time.Minute} }, ReasonDeadlineExceeded},
+		"a new spec":                  {func(s *scope) { s.read.Generation = 4 }, ReasonRollingOut},
+		"one more is done":            {func(s *scope) { s.read.Status.UpToDate = 0 }, ReasonRollingOut},
+		"the first look at it":        {func(s *scope) { s.read.Status.LastProgressTime = nil }, ReasonRollingOut},
+		"another try to drain":        {slot(func(*v1alpha1.Slot, *metav1.Time) {}), ReasonDeadlineExceeded},
+		"a drain that has ended":      {slot(func(s *v1alpha1.Slot, at *metav1.Time) { s.GrantedTime = at }), ReasonRollingOut},
+		"a host that is through":      {slot(func(s *v1alpha1.Slot, at *metav1.Time) { s.AppliedTime = at }), ReasonRollingOut},
+		"paused":                      {func(s *scope) { s.read.Spec.Paused = true }, ReasonPaused},
+		"the rest is out of service":  {func(s *scope) { second(s).Spec.Availability = v1alpha1.AvailabilityOutOfService }, ReasonRollingOut},
+		"nothing is left to be done":  {func(s *scope) { s.pool.Machines[1] = machine(true) }, ReasonComplete},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, s := progressAt(start.Add(2*time.Hour), tc.change)
+			require.Equal(t, tc.reason, c.Reason)
+			assert.Equal(t, tc.reason == ReasonDeadlineExceeded, c.Status == metav1.ConditionFalse)
+			if tc.reason == ReasonDeadlineExceeded {
+				assert.Contains(t, c.Message, "no progress since 2026-03-01T12:00:00Z")
+				assert.Contains(t, c.Message, "1 of 2 machines are up to date")
+			}
+			settled := tc.reason == ReasonComplete || tc.reason == ReasonPaused || name == "the rest is out of service"
+			assert.Equal(t, settled, s.deployment.Status.LastProgressTime == nil)
+		})
+	}
+}
+
+func TestARolloutIsLookedAtAgainWhenItsDeadlineComes(t *testing.T) {
+	_, s := progressAt(start.Add(40*time.Minute), func(*scope) {})
+	assert.Equal(t, 20*time.Minute, s.requeue)
+	_, s = progressAt(start.Add(40*time.Minute), func(s *scope) { s.read.Spec.Paused = true })
+	assert.Zero(t, s.requeue)
+}

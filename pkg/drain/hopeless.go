@@ -1,0 +1,75 @@
+package drain
+
+import (
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// explainHeld keeps up to date what is said of the pods that budgets hold, and since
+// when there is no hope for them.
+func (r *run) explainHeld() {
+	for _, e := range r.ordered() {
+		switch {
+		case e.heldByBudget():
+			if reason, message := r.heldBy(e); message != "" {
+				r.block(e, reason, message)
+			}
+		case e.state != stateEvicting: // a request under way leaves open what the budget says
+			e.hopelessSince = time.Time{}
+			continue
+		}
+		if !r.hopeless(e) {
+			e.hopelessSince = time.Time{}
+		} else if e.hopelessSince.IsZero() {
+			e.hopelessSince = time.Now()
+		}
+	}
+}
+
+// hopeless says that nothing but a person's change of budget or replicas lets the pod
+// go. A budget or a pod that belongs to an operator is left out: many of them keep a
+// budget closed on purpose and move their pod, or open the budget, once the node is
+// cordoned. So is a pod that ends by itself.
+func (r *run) hopeless(e *entry) bool {
+	budgets := matching(e.pod, r.budgets())
+	if len(budgets) != 1 || !guarded(e.pod) || !never(budgets[0]) || metav1.GetControllerOf(budgets[0]) != nil {
+		return false
+	}
+	if allows(budgets[0], e.pod) { // it is not ready, and may go for that
+		return false
+	}
+	owner := metav1.GetControllerOf(e.pod)
+	return owner != nil && slices.Contains(lasting, owner.APIVersion+" "+owner.Kind)
+}
+
+// lasting are the controllers whose pods stay until something makes them go.
+var lasting = []string{"apps/v1 ReplicaSet", "apps/v1 StatefulSet", "v1 ReplicationController"}
+
+// hopelessAt is when the drain ends because of the pod; zero when it does not.
+func (r *run) hopelessAt(e *entry) time.Time {
+	if e.hopelessSince.IsZero() || r.opts.OnTimeout != ActionFail {
+		return time.Time{}
+	}
+	return e.hopelessSince.Add(r.pace.hopeless)
+}
+
+// giveUp ends a drain that time does not help, long before its deadline. It takes a
+// while to do so: a controller that makes another replica, scales an application out or
+// answers the cordon has long done it by then.
+func (r *run) giveUp() error {
+	budgets := r.budgets()
+	var pods []BlockedPod
+	for _, e := range r.ordered() {
+		if at := r.hopelessAt(e); !at.IsZero() && !time.Now().Before(at) {
+			pods = append(pods, e.blocked(namesOf(matching(e.pod, budgets))))
+		}
+	}
+	if len(pods) == 0 {
+		return nil
+	}
+	b := r.stillThere(pods)
+	b.Permanent = true
+	return b
+}
