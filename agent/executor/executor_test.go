@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -236,6 +237,42 @@ func TestAHalfConfiguredPackageIsRepairedBeforeTheFirstStep(t *testing.T) {
 	rec := b.finish()
 	require.Equal(t, journal.Successful, rec.State, rec.Message)
 	assert.Equal(t, "installed", b.host.Snapshot().Packages["zlib1g"].State)
+}
+
+// B13: the journal tells live who is waited for, so that a person who looks at a drained
+// host knows, and nothing of it stays once the lock is free.
+func TestAPackageLockIsWaitedForAndItsHolderNamed(t *testing.T) {
+	b := worker(t)
+	b.host.Locked = 4 // the first look is for the baseline
+	var notes []string
+	b.host.FailIf = func(label string) error {
+		rec, err := journal.NewStoreFS(b.dir, b.fs).Read(b.op.ID)
+		if err == nil && label == "facts" && rec.Steps[0].State == journal.StepBegun {
+			notes = append(notes, rec.Steps[0].Message)
+		}
+		return nil
+	}
+	rec := b.finish()
+	assert.Equal(t, journal.Successful, rec.State, rec.Message)
+	assert.Empty(t, rec.Steps[0].Message)
+	require.Len(t, notes, 4)
+	assert.Empty(t, notes[0], "nothing was known before the look")
+	for _, note := range notes[1:] {
+		assert.Regexp(t, `^waiting for process 2448 \(unattended-upgr\), which holds /var/lib/dpkg/lock-frontend, since 2\d{3}-.*Z$`, note)
+	}
+}
+
+func TestAPackageLockThatStaysEndsTheOperationWithNothingChanged(t *testing.T) {
+	b := worker(t)
+	b.host.Locked = 1 << 20
+	e := b.executor()
+	e.DeadlineCap = 50 * time.Millisecond
+	rec, err := e.Run(t.Context(), b.op)
+	require.NoError(t, err)
+	assert.Equal(t, journal.Failed, rec.State)
+	assert.Equal(t, "PackageLockHeld", rec.Reason)
+	assert.Contains(t, rec.Message, "process 2448 (unattended-upgr)")
+	assert.Contains(t, rec.Message, "nothing was changed on the host")
 }
 
 func TestAStopLeavesTheJournalOpenAndTheHoldsInPlace(t *testing.T) {

@@ -1,6 +1,8 @@
 package report_test
 
 import (
+	"cmp"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -221,6 +223,50 @@ func TestAFailedOperationNamesTheStepThatFailed(t *testing.T) {
 	refused := record(journal.Failed, step(upgrade.StepPreflight, journal.StepPending, 0))
 	refused.RollingBack = true
 	assert.Empty(t, report.Operation(refused, 0).Step, "no step failed")
+}
+
+// The number counts the very step that is named, wherever the journal stands.
+func TestNumberAndNameOfAStepAgree(t *testing.T) {
+	a, b, c := upgrade.StepPreflight, upgrade.StepInstallPackages, upgrade.StepVerify
+	for name, tc := range map[string]struct {
+		states   [4]journal.StepState
+		rolling  bool
+		failed   upgrade.StepKind
+		done     int32
+		wantStep upgrade.StepKind
+	}{
+		"not begun":                    {states: [4]journal.StepState{}, done: 0, wantStep: a},
+		"the first runs":               {states: [4]journal.StepState{journal.StepBegun}, done: 0, wantStep: a},
+		"between two":                  {states: [4]journal.StepState{journal.StepDone}, done: 1, wantStep: b},
+		"the second runs":              {states: [4]journal.StepState{journal.StepDone, journal.StepBegun}, done: 1, wantStep: b},
+		"all done":                     {states: [4]journal.StepState{journal.StepDone, journal.StepDone, journal.StepDone, journal.StepDone}, done: 4, wantStep: c},
+		"the third failed":             {states: [4]journal.StepState{journal.StepDone, journal.StepDone, journal.StepFailed}, rolling: true, failed: b, done: 2, wantStep: b},
+		"the third failed and is back": {states: [4]journal.StepState{journal.StepDone, journal.StepUndone, journal.StepUndone}, rolling: true, failed: b, done: 2, wantStep: b},
+		"refused before the first":     {rolling: true, done: 0, wantStep: ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := record(journal.Open, step(a, tc.states[0], 0), step(b, tc.states[1], 0), step(b, tc.states[2], 0), step(c, tc.states[3], 0))
+			for i := range r.Steps {
+				r.Steps[i].State = cmp.Or(r.Steps[i].State, journal.StepPending)
+			}
+			r.RollingBack, r.FailedStep = tc.rolling, tc.failed
+			op := report.Operation(r, 0)
+			assert.Equal(t, string(tc.wantStep), op.Step)
+			assert.Equal(t, tc.done, op.StepsDone)
+			if !tc.rolling {
+				assert.Contains(t, op.Description, fmt.Sprintf("Step %d of 4: %s", min(tc.done+1, 4), tc.wantStep))
+			}
+		})
+	}
+}
+
+// B13: who waits says for whom, and since when.
+func TestAStepThatWaitsSaysWhatFor(t *testing.T) {
+	r := record(journal.Open, step(upgrade.StepPreflight, journal.StepBegun, 0), step(upgrade.StepVerify, journal.StepPending, 0))
+	lock := upgrade.LockFacts{PID: 2448, Command: "unattended-upgr", Path: "/var/lib/dpkg/lock-frontend"}
+	r.Steps[0].Message = lock.Waited(now)
+	assert.Equal(t, "Step 1 of 2: Preflight, waiting for process 2448 (unattended-upgr), which holds /var/lib/dpkg/lock-frontend, since 2026-11-30T12:00:00Z",
+		report.Operation(r, 0).Description)
 }
 
 func packages(names ...string) v1alpha1.MachineSpec {

@@ -105,7 +105,7 @@ func inSlot(s *scope) metav1.Condition {
 	}
 	message := "the host has the grant"
 	if op := s.status().LastOperation; op != nil && op.ID == slot.GrantID {
-		message = fmt.Sprintf("step %d of %d: %s", min(op.StepsDone+1, op.StepsTotal), op.StepsTotal, op.Step)
+		message = status.Progress(op)
 	}
 	return status.NotUpToDate(status.ReasonApplying, message)
 }
