@@ -231,7 +231,7 @@ func (p *planner) checkDatabase() error {
 		return wait(ReasonPackageDBBroken, "packages are half installed on this host: %s; finish them (on apt hosts: dpkg --configure -a), then the plan goes on by itself", strings.Join(broken, ", "))
 	}
 	if lock := p.in.Facts.Packages.Lock; lock != nil {
-		p.find(info("PackageLockHeld", "%s; the work waits for it", lock))
+		p.find(info(ReasonPackageLockHeld, "%s; the work waits for it", lock))
 	}
 	return nil
 }

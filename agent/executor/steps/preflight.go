@@ -58,7 +58,7 @@ func settledFacts(ctx context.Context, r Run) (upgrade.Facts, error) {
 		}
 		if l := facts.Packages.Lock; l != nil {
 			waiting.For(ctx, l.Waited(start))
-			return fail("PackageLockHeld", "%s; it is waited for and never ended by Refit", l)
+			return fail(upgrade.ReasonPackageLockHeld, "%s; it is waited for and never ended by Refit", l)
 		}
 		waiting.Over(ctx)
 		if len(facts.Packages.Broken) == 0 || repaired {

@@ -31,7 +31,7 @@ func (a *Apt) waitLock(ctx context.Context) error {
 		}
 		waiting.For(ctx, holder.Waited(start))
 		if time.Since(start) > a.LockTimeout {
-			return wait("PackageLockHeld", "%s for more than %s; wait for it or end it, it is never broken", holder, a.LockTimeout)
+			return wait(upgrade.ReasonPackageLockHeld, "%s for more than %s; wait for it or end it, it is never broken", holder, a.LockTimeout)
 		}
 		select {
 		case <-ctx.Done():
