@@ -310,6 +310,26 @@ func TestDrift(t *testing.T) {
 	assert.Equal(t, metav1.ConditionFalse, drift(ours), "what we did is no drift")
 }
 
+// B21: who changed what is named, and nobody else is.
+func TestDriftNamesItsCulprit(t *testing.T) {
+	wish := packages("openssl")
+	wish.OS.Packages[0].Version = "3.0.15-1"
+	wish.Versions = &v1alpha1.Versions{Kubelet: "v1.36.3"}
+	f := facts()
+	asWished := report.Status(report.State{Generation: 1, Spec: wish, Facts: f, Now: now})
+	f.Kubelet.Running = "v1.36.4"
+	f.Packages.Installed = []upgrade.InstalledPackage{
+		{Name: "openssl", Version: "3.0.15-1", ChangedBy: "apt-get upgrade"},
+		{Name: "kubelet", Version: "1.36.4-1.1", ChangedBy: "apt install kubelet, requested by alice (1000)"},
+		{Name: "containerd", Version: "1.7.28-1", ChangedBy: "apt-get install containerd"},
+	}
+	drifted := report.Status(report.State{Base: asWished, Generation: 1, Spec: wish, Facts: f, Now: now})
+	c := meta.FindStatusCondition(drifted.Conditions, v1alpha1.ConditionDrifted)
+	require.Equal(t, metav1.ConditionTrue, c.Status)
+	assert.Contains(t, c.Message, "; package kubelet 1.36.4-1.1 came with: apt install kubelet, requested by alice (1000)")
+	assert.NotContains(t, c.Message, "apt-get")
+}
+
 func operation(id string) *v1alpha1.Operation {
 	return &v1alpha1.Operation{ID: id, State: v1alpha1.OperationSuccessful}
 }

@@ -27,6 +27,7 @@ func (r *Reconciler) judge(s *scope) {
 	s.put(v1alpha1.ConditionWaiting, r.waiting(s))
 	s.put(v1alpha1.ConditionReady, ptr(ready(s)))
 	s.put(v1alpha1.ConditionUpToDate, ptr(upToDate(s)))
+	r.tellDrift(s)
 	s.put(v1alpha1.ConditionHealthy, healthy(s))
 	s.put(v1alpha1.ConditionOverridden, r.overridden(s))
 	if s.slot() == nil {

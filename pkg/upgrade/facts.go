@@ -123,6 +123,8 @@ type InstalledPackage struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
 	State   string `json:"state,omitempty"` // installed | half-configured | unpacked | …
+	// ChangedBy is the command that brought this version, where the package manager's log has it.
+	ChangedBy string `json:"changedBy,omitempty"`
 }
 
 // LockFacts names the holder of a lock.
