@@ -61,6 +61,36 @@ func TestKubeadmIsRunTwiceAtMost(t *testing.T) {
 	assert.True(t, rec.RolledBack, "the control plane never moved: %s", rec.Message)
 }
 
+// kubeadm replaces the API server and then needs it, for its config maps and the addons.
+// One that ends with an error there is run once more when the API server is up again.
+func TestAKubeadmThatFailsAfterTheStaticPodsIsRunAgainWhenTheyAnswer(t *testing.T) {
+	b := controlPlane(t)
+	runs, away := 0, 0
+	b.host.FailIf = func(label string) error {
+		switch {
+		case label == "kubeadm upgrade v"+newKubernetes && runs == 0:
+			runs, away = 1, 20
+			b.host.WithControlPlane("v" + newKubernetes)
+			return errors.New("uploading the configuration: connection refused")
+		case label == "kubeadm upgrade v"+newKubernetes:
+			if runs++; away > 0 {
+				return errors.New("connection refused")
+			}
+		case label == "api server version" && away > 0:
+			away--
+			return errors.New("connection refused")
+		}
+		return nil
+	}
+	rec := b.finish()
+	require.Equal(t, journal.Successful, rec.State, rec.Message)
+	assert.Equal(t, 2, runs)
+	s := b.host.Snapshot()
+	assert.Equal(t, 1, s.Effects["kubeadm v"+newKubernetes], "the second run came about")
+	assert.Equal(t, "version: "+newKubernetes+"\n", s.Files["/var/lib/kubelet/config.yaml"].Content, "what comes after the static pods is done")
+	assert.Empty(t, rec.Steps[4].Message)
+}
+
 func TestAKubeadmThatReportsAnErrorIsJudgedByWhatRuns(t *testing.T) {
 	b := controlPlane(t)
 	b.host.FailIf = func(label string) error {
