@@ -4,12 +4,13 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"github.com/refit-dev/refit/agent/host/packagelock"
 	"github.com/refit-dev/refit/agent/report"
 	"github.com/refit-dev/refit/agent/watch"
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/pkg/upgrade"
-	"k8s.io/apimachinery/pkg/api/meta"
 )
 
 const (

@@ -112,5 +112,5 @@ func readFile(file string, stdin io.Reader) ([]byte, error) {
 	if file == "-" {
 		return io.ReadAll(stdin)
 	}
-	return os.ReadFile(file)
+	return os.ReadFile(file) //nolint:wrapcheck // the caller says what it reads
 }

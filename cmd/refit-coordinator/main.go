@@ -60,9 +60,11 @@ func parse(args []string, o *setup.Options, out io.Writer) (show bool, err error
 	case errors.Is(err, flag.ErrHelp):
 		fs.SetOutput(out)
 		fs.Usage()
-		return false, err
-	case err != nil || show:
-		return show, err
+		return false, flag.ErrHelp
+	case err != nil:
+		return false, fmt.Errorf("reading flags: %w", err)
+	case show:
+		return true, nil
 	case fs.NArg() > 0:
 		return false, fmt.Errorf("unexpected argument %q: all options are flags", fs.Arg(0))
 	}
