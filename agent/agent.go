@@ -43,6 +43,8 @@ type Deps struct {
 	Store    *store.Store
 	// Hold reads the veto of the host's owner; nil for none.
 	Hold func() *upgrade.HoldFacts
+	// PackageLock looks who holds the package manager's lock; nil for none.
+	PackageLock func() (*upgrade.LockFacts, error)
 	// Files sends the path of each watched file that changed; nil for none.
 	Files <-chan string
 	// UnitEvents sends the name of a unit that started, stopped or got another process; nil for none.
@@ -93,6 +95,7 @@ type Agent struct {
 	probing   probing
 	planned   planned
 	work      work
+	lock      lock
 	reporting reporting
 	wake      time.Time
 }
@@ -111,6 +114,7 @@ func New(deps Deps) *Agent {
 	a.probing.backoff = a.newBackoff()
 	a.planned.backoff = a.newBackoff()
 	a.work.backoff = a.newBackoff()
+	a.lock.backoff = watch.Backoff{First: a.Timing.Retry, Max: min(lockLook, a.Timing.RetryMax)}
 	a.reporting.backoff = watch.Backoff{First: min(time.Second, a.Timing.Retry), Max: time.Minute}
 	return a
 }
@@ -177,7 +181,7 @@ func (a *Agent) claim(ctx context.Context) error {
 
 func (a *Agent) advance(ctx context.Context) {
 	for _, step := range []func(context.Context){
-		a.readDisk, a.probe, a.plan, a.decide, a.follow, a.report,
+		a.readDisk, a.probe, a.plan, a.lookAtLock, a.decide, a.follow, a.report,
 	} {
 		step(ctx)
 	}

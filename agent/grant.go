@@ -40,7 +40,7 @@ func (a *Agent) decide(ctx context.Context) {
 
 func (a *Agent) situation() accept.Situation {
 	s := accept.Situation{
-		Status: a.machine.Status, Epoch: a.epoch, Hold: a.hold(), BootID: a.BootID,
+		Status: a.machine.Status, Epoch: a.epoch, Hold: a.hold(), Lock: a.lock.holder, BootID: a.BootID,
 		// What nobody can say is taken for known: it is then followed, and never run.
 		Known:  func(id string) bool { known, err := a.Store.Known(id); return known || err != nil },
 		Intent: a.intent,

@@ -16,6 +16,8 @@ const (
 	ReasonGrantMismatch = "GrantMismatch"
 	// ReasonHeld: the host's owner refuses grants.
 	ReasonHeld = "HeldByOwner"
+	// ReasonPackageLockHeld: another process works on the host's packages.
+	ReasonPackageLockHeld = upgrade.ReasonPackageLockHeld
 	// ReasonOperationRunning: an earlier operation has not ended.
 	ReasonOperationRunning = "OperationRunning"
 	// ReasonInvalidGrant: the id cannot name an operation.
@@ -58,6 +60,8 @@ type Situation struct {
 	Epoch int64
 	// Hold is the veto of the host's owner.
 	Hold *upgrade.HoldFacts
+	// Lock is the package lock that another process holds.
+	Lock *upgrade.LockFacts
 	// Running is the operation on record here that has no outcome; "" for none.
 	Running string
 	// Known says whether a grant is on record here. Intent is what was recorded before an acceptance was sent.
@@ -70,7 +74,7 @@ type Situation struct {
 // Decide applies the rules, in order; the first that speaks decides.
 func Decide(s Situation) Decision {
 	for _, rule := range []func(Situation) *Decision{
-		acceptedEarlier, nothingGranted, invalid, onRecord, staleEpoch, mismatch, running, held,
+		acceptedEarlier, nothingGranted, invalid, onRecord, staleEpoch, mismatch, running, held, locked,
 	} {
 		if d := rule(s); d != nil {
 			return *d
@@ -153,6 +157,14 @@ func held(s Situation) *Decision {
 		return nil
 	}
 	return refuse(s, ReasonHeld, "the host's owner refuses grants with "+s.Hold.Path+"; remove the file to go on")
+}
+
+// locked: the grant stands, and is accepted as soon as the lock is free.
+func locked(s Situation) *Decision {
+	if s.Lock == nil {
+		return nil
+	}
+	return refuse(s, ReasonPackageLockHeld, s.Lock.String()+"; the grant is accepted when it is free")
 }
 
 func refuse(s Situation, reason, message string) *Decision {

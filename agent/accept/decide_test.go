@@ -69,19 +69,26 @@ func TestDecide(t *testing.T) {
 		}, want{accept.Refuse, "g1", accept.ReasonGrantMismatch}},
 		"a grant is refused while another operation runs": {func(s *accept.Situation) { s.Running = "g0" }, want{accept.Refuse, "g1", accept.ReasonOperationRunning}},
 		"a held host refuses":                             {func(s *accept.Situation) { s.Hold = &upgrade.HoldFacts{} }, want{accept.Refuse, "g1", accept.ReasonHeld}},
-		"an id that is a path is refused":                 {func(s *accept.Situation) { s.Status.Grant.ID = "../x" }, want{accept.Refuse, "../x", accept.ReasonInvalidGrant}},
-		"an empty id is refused":                          {func(s *accept.Situation) { s.Status.Grant.ID = "" }, want{accept.Refuse, "", accept.ReasonInvalidGrant}},
-		"accepted, intent of this boot: goes on":          {accepted("g1", intentOf("boot-1"), nil), want{accept.Resume, "g1", ""}},
-		"accepted, intent of another boot: lost":          {accepted("g1", intentOf("boot-0"), nil), want{accept.Lost, "g1", ""}},
-		"accepted, nothing on disk: lost":                 {accepted("g1", nil, nil), want{accept.Lost, "g1", ""}},
-		"accepted and begun elsewhere: lost":              {accepted("g1", intentOf("boot-1"), operation("g1", v1alpha1.OperationProcessing)), want{accept.Lost, "g1", ""}},
-		"accepted and ended: nothing":                     {accepted("g1", nil, operation("g1", v1alpha1.OperationSuccessful)), want{}},
-		"lost before the next grant is looked at":         {accepted("g0", nil, nil), want{accept.Lost, "g0", ""}},
-		"the next grant after one that has ended":         {accepted("g0", nil, operation("g0", v1alpha1.OperationSuccessful)), want{accept.Accept, "g1", ""}},
-		"lost though the grant was taken away":            {func(s *accept.Situation) { accepted("g1", nil, nil)(s); s.Status.Grant = nil }, want{accept.Lost, "g1", ""}},
-		"an unknown boot never goes on":                   {func(s *accept.Situation) { accepted("g1", intentOf(""), nil)(s); s.BootID = "" }, want{accept.Lost, "g1", ""}},
-		"accepted and on record: followed":                {func(s *accept.Situation) { accepted("g1", nil, nil)(s); s.Known = onRecord("g1") }, want{accept.Follow, "g1", ""}},
-		"on record, but the API lost the accepted":        {func(s *accept.Situation) { s.Known, s.Epoch = onRecord("g1"), 9 }, want{accept.Follow, "g1", ""}},
+		"a host whose packages are worked on refuses":     {func(s *accept.Situation) { s.Lock = &upgrade.LockFacts{PID: 7} }, want{accept.Refuse, "g1", accept.ReasonPackageLockHeld}},
+		"the owner's word comes before a lock": {func(s *accept.Situation) {
+			s.Hold, s.Lock = &upgrade.HoldFacts{}, &upgrade.LockFacts{PID: 7}
+		}, want{accept.Refuse, "g1", accept.ReasonHeld}},
+		"an operation on record is followed whatever the lock": {func(s *accept.Situation) {
+			s.Known, s.Lock = onRecord("g1"), &upgrade.LockFacts{PID: 7}
+		}, want{accept.Follow, "g1", ""}},
+		"an id that is a path is refused":          {func(s *accept.Situation) { s.Status.Grant.ID = "../x" }, want{accept.Refuse, "../x", accept.ReasonInvalidGrant}},
+		"an empty id is refused":                   {func(s *accept.Situation) { s.Status.Grant.ID = "" }, want{accept.Refuse, "", accept.ReasonInvalidGrant}},
+		"accepted, intent of this boot: goes on":   {accepted("g1", intentOf("boot-1"), nil), want{accept.Resume, "g1", ""}},
+		"accepted, intent of another boot: lost":   {accepted("g1", intentOf("boot-0"), nil), want{accept.Lost, "g1", ""}},
+		"accepted, nothing on disk: lost":          {accepted("g1", nil, nil), want{accept.Lost, "g1", ""}},
+		"accepted and begun elsewhere: lost":       {accepted("g1", intentOf("boot-1"), operation("g1", v1alpha1.OperationProcessing)), want{accept.Lost, "g1", ""}},
+		"accepted and ended: nothing":              {accepted("g1", nil, operation("g1", v1alpha1.OperationSuccessful)), want{}},
+		"lost before the next grant is looked at":  {accepted("g0", nil, nil), want{accept.Lost, "g0", ""}},
+		"the next grant after one that has ended":  {accepted("g0", nil, operation("g0", v1alpha1.OperationSuccessful)), want{accept.Accept, "g1", ""}},
+		"lost though the grant was taken away":     {func(s *accept.Situation) { accepted("g1", nil, nil)(s); s.Status.Grant = nil }, want{accept.Lost, "g1", ""}},
+		"an unknown boot never goes on":            {func(s *accept.Situation) { accepted("g1", intentOf(""), nil)(s); s.BootID = "" }, want{accept.Lost, "g1", ""}},
+		"accepted and on record: followed":         {func(s *accept.Situation) { accepted("g1", nil, nil)(s); s.Known = onRecord("g1") }, want{accept.Follow, "g1", ""}},
+		"on record, but the API lost the accepted": {func(s *accept.Situation) { s.Known, s.Epoch = onRecord("g1"), 9 }, want{accept.Follow, "g1", ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := situation()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -58,6 +59,36 @@ func TestKubeadmIsRunTwiceAtMost(t *testing.T) {
 	assert.Equal(t, "ControlPlaneUpgradeFailed", rec.Reason)
 	assert.Equal(t, 2, count(b.host.Log, "kubeadm upgrade v"+newKubernetes))
 	assert.True(t, rec.RolledBack, "the control plane never moved: %s", rec.Message)
+}
+
+// kubeadm replaces the API server and then needs it, for its config maps and the addons.
+// One that ends with an error there is run once more when the API server is up again.
+func TestAKubeadmThatFailsAfterTheStaticPodsIsRunAgainWhenTheyAnswer(t *testing.T) {
+	b := controlPlane(t)
+	runs, away := 0, 0
+	b.host.FailIf = func(label string) error {
+		switch {
+		case label == "kubeadm upgrade v"+newKubernetes && runs == 0:
+			runs, away = 1, 20
+			b.host.WithControlPlane("v" + newKubernetes)
+			return errors.New("uploading the configuration: connection refused")
+		case label == "kubeadm upgrade v"+newKubernetes:
+			if runs++; away > 0 {
+				return errors.New("connection refused")
+			}
+		case label == "api server version" && away > 0:
+			away--
+			return errors.New("connection refused")
+		}
+		return nil
+	}
+	rec := b.finish()
+	require.Equal(t, journal.Successful, rec.State, rec.Message)
+	assert.Equal(t, 2, runs)
+	s := b.host.Snapshot()
+	assert.Equal(t, 1, s.Effects["kubeadm v"+newKubernetes], "the second run came about")
+	assert.Equal(t, "version: "+newKubernetes+"\n", s.Files["/var/lib/kubelet/config.yaml"].Content, "what comes after the static pods is done")
+	assert.Empty(t, rec.Steps[4].Message)
 }
 
 func TestAKubeadmThatReportsAnErrorIsJudgedByWhatRuns(t *testing.T) {
@@ -236,6 +267,42 @@ func TestAHalfConfiguredPackageIsRepairedBeforeTheFirstStep(t *testing.T) {
 	rec := b.finish()
 	require.Equal(t, journal.Successful, rec.State, rec.Message)
 	assert.Equal(t, "installed", b.host.Snapshot().Packages["zlib1g"].State)
+}
+
+// B13: the journal tells live who is waited for, so that a person who looks at a drained
+// host knows, and nothing of it stays once the lock is free.
+func TestAPackageLockIsWaitedForAndItsHolderNamed(t *testing.T) {
+	b := worker(t)
+	b.host.Locked = 4 // the first look is for the baseline
+	var notes []string
+	b.host.FailIf = func(label string) error {
+		rec, err := journal.NewStoreFS(b.dir, b.fs).Read(b.op.ID)
+		if err == nil && label == "facts" && rec.Steps[0].State == journal.StepBegun {
+			notes = append(notes, rec.Steps[0].Message)
+		}
+		return nil
+	}
+	rec := b.finish()
+	assert.Equal(t, journal.Successful, rec.State, rec.Message)
+	assert.Empty(t, rec.Steps[0].Message)
+	require.Len(t, notes, 4)
+	assert.Empty(t, notes[0], "nothing was known before the look")
+	for _, note := range notes[1:] {
+		assert.Regexp(t, `^waiting for process 2448 \(unattended-upgr\), which holds /var/lib/dpkg/lock-frontend, since 2\d{3}-.*Z$`, note)
+	}
+}
+
+func TestAPackageLockThatStaysEndsTheOperationWithNothingChanged(t *testing.T) {
+	b := worker(t)
+	b.host.Locked = 1 << 20
+	e := b.executor()
+	e.DeadlineCap = 50 * time.Millisecond
+	rec, err := e.Run(t.Context(), b.op)
+	require.NoError(t, err)
+	assert.Equal(t, journal.Failed, rec.State)
+	assert.Equal(t, "PackageLockHeld", rec.Reason)
+	assert.Contains(t, rec.Message, "process 2448 (unattended-upgr)")
+	assert.Contains(t, rec.Message, "nothing was changed on the host")
 }
 
 func TestAStopLeavesTheJournalOpenAndTheHoldsInPlace(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/refit-dev/refit/agent/executor/journal"
 	"github.com/refit-dev/refit/agent/executor/steps"
+	"github.com/refit-dev/refit/agent/host/waiting"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
@@ -195,6 +196,7 @@ func (o *operation) do(ctx context.Context, i int, kind steps.Kind, run steps.Ru
 	}
 	stepCtx, cancel := context.WithTimeout(stepCtx, deadline)
 	defer cancel()
+	stepCtx = waiting.NewContext(stepCtx, o.teller(ctx, i))
 	log.Info("Starting step")
 	begun := time.Now()
 	message, err := kind.Do(stepCtx, run)
@@ -211,5 +213,20 @@ func (o *operation) do(ctx context.Context, i int, kind steps.Kind, run steps.Ru
 	default:
 		log.Error(err, "Step failed", "duration", took)
 		return "", &stepError{err}
+	}
+}
+
+// teller keeps in the journal what a step waits for: the agent reads it there. It is
+// for people, so a journal that cannot be written is left to the end of the step.
+func (o *operation) teller(ctx context.Context, i int) func(what string) {
+	last := ""
+	return func(what string) {
+		if what == last {
+			return
+		}
+		last = what
+		if err := o.j.Note(i, what); err != nil {
+			logr.FromContextOrDiscard(ctx).Error(err, "What a step waits for could not be recorded", "index", i, "what", what)
+		}
 	}
 }

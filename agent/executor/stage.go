@@ -27,9 +27,12 @@ type StageImages interface {
 	Pull(ctx context.Context, image string) error
 }
 
-// StageKubeadm knows the images that an upgrade will run on this host: those without
-// which it cannot come about, and those that are good to have.
+// StageKubeadm is a kubeadm that may not be installed yet: program.
 type StageKubeadm interface {
+	// Preflight makes the checks that come before an upgrade, and changes nothing.
+	Preflight(ctx context.Context, program string, u upgrade.KubeadmUpgrade) ([]upgrade.Finding, error)
+	// Images are those that an upgrade will run on this host: without the required ones
+	// it cannot come about, the useful ones are good to have.
 	Images(ctx context.Context, program string, u upgrade.KubeadmUpgrade) (required, useful []string, err error)
 }
 
@@ -120,21 +123,29 @@ func (s Stager) images(ctx context.Context, stage upgrade.Step) ([]upgrade.Findi
 	if stage.Kubeadm == nil {
 		return nil, nil
 	}
-	return s.kubeadmImages(ctx, stage)
+	answer, err := s.askKubeadm(ctx, stage)
+	if errors.Is(err, fs.ErrPermission) { // as on a file system that runs no programs
+		return []upgrade.Finding{imageFinding("the images of %s are not staged and will be pulled during the upgrade: %v", stage.Kubeadm.Version, err)}, nil
+	}
+	if err != nil || (StageResult{Findings: answer.findings}).Refused() {
+		return answer.findings, err
+	}
+	findings, err := s.kubeadmImages(ctx, stage, answer)
+	return append(answer.findings, findings...), err
+}
+
+// answer is what kubeadm says of its upgrade.
+type answer struct {
+	findings         []upgrade.Finding
+	required, useful []string
 }
 
 // imagePull is the id under which kubeadm itself lets missing images pass.
 const imagePull = "ImagePull"
 
 // kubeadmImages pulls what the kubeadm of the target will run.
-func (s Stager) kubeadmImages(ctx context.Context, stage upgrade.Step) ([]upgrade.Finding, error) {
-	required, useful, err := s.askKubeadm(ctx, stage)
-	if errors.Is(err, fs.ErrPermission) { // as on a file system that runs no programs
-		return []upgrade.Finding{imageFinding("the images of %s are not staged and will be pulled during the upgrade: %v", stage.Kubeadm.Version, err)}, nil
-	}
-	if err != nil {
-		return nil, err
-	}
+func (s Stager) kubeadmImages(ctx context.Context, stage upgrade.Step, a answer) ([]upgrade.Finding, error) {
+	required, useful := a.required, a.useful
 	if slices.Contains(stage.Kubeadm.IgnorePreflightErrors, imagePull) {
 		required, useful = nil, append(required, useful...)
 	}
@@ -161,15 +172,24 @@ func imageFinding(format string, args ...any) upgrade.Finding {
 }
 
 // askKubeadm asks the staged kubeadm, out of its package; the installed one where the plan leaves it.
-func (s Stager) askKubeadm(ctx context.Context, stage upgrade.Step) (required, useful []string, err error) {
+func (s Stager) askKubeadm(ctx context.Context, stage upgrade.Step) (answer, error) {
 	at := slices.IndexFunc(stage.Packages, func(c upgrade.PackageChange) bool { return c.Name == "kubeadm" && c.To != "" })
 	if at < 0 {
-		return s.Kubeadm.Images(ctx, "kubeadm", *stage.Kubeadm)
+		return s.ask(ctx, "kubeadm", *stage.Kubeadm)
 	}
 	dir, remove, err := s.Packages.Unpack(ctx, stage.Packages[at])
 	if err != nil {
-		return nil, nil, err //nolint:wrapcheck // says what it was unpacking
+		return answer{}, err //nolint:wrapcheck // says what it was unpacking
 	}
-	required, useful, err = s.Kubeadm.Images(ctx, filepath.Join(dir, "usr/bin/kubeadm"), *stage.Kubeadm)
-	return required, useful, errors.Join(err, remove())
+	a, err := s.ask(ctx, filepath.Join(dir, "usr/bin/kubeadm"), *stage.Kubeadm)
+	return a, errors.Join(err, remove())
+}
+
+// ask asks first what kubeadm would refuse: then no image is needed.
+func (s Stager) ask(ctx context.Context, program string, u upgrade.KubeadmUpgrade) (a answer, err error) {
+	if a.findings, err = s.Kubeadm.Preflight(ctx, program, u); err != nil || (StageResult{Findings: a.findings}).Refused() {
+		return a, err
+	}
+	a.required, a.useful, err = s.Kubeadm.Images(ctx, program, u)
+	return a, err
 }

@@ -22,6 +22,8 @@ type stager struct {
 	broken           map[string]error // by image
 	asked            []string         // programs
 	listErr          error
+	checked          []upgrade.Finding // by kubeadm
+	checkErr         error
 	removed          int
 }
 
@@ -32,6 +34,10 @@ func (s *stager) Unpack(_ context.Context, c upgrade.PackageChange) (string, fun
 func (s *stager) Images(_ context.Context, program string, _ upgrade.KubeadmUpgrade) (required, useful []string, err error) {
 	s.asked = append(s.asked, program)
 	return s.required, s.useful, s.listErr
+}
+
+func (s *stager) Preflight(context.Context, string, upgrade.KubeadmUpgrade) ([]upgrade.Finding, error) {
+	return s.checked, s.checkErr
 }
 
 func (s *stager) stage(plan upgrade.Plan) (StageResult, error) {
@@ -129,6 +135,41 @@ func TestTheImagesOfTheNextKubeadmAreOnTheHostBeforeTheGrant(t *testing.T) {
 			if tc.reason != "" {
 				assert.Equal(t, tc.reason, result.Findings[0].Reason)
 			}
+		})
+	}
+}
+
+// B65: a refusal of kubeadm ends the plan before anything is fetched, or drained, for it.
+func TestWhatKubeadmWouldRefuseIsRefusedWhileStaging(t *testing.T) {
+	refusal := upgrade.Finding{Severity: upgrade.SeverityError, Reason: "KubeadmPreflightFailed"}
+	warning := upgrade.Finding{Severity: upgrade.SeverityWarning, Reason: "KubeadmPreflightNotRun"}
+	for name, tc := range map[string]struct {
+		checked []upgrade.Finding
+		err     error
+		refused bool
+		pulled  int
+	}{
+		"its checks are fine":       {pulled: 1},
+		"a check fails":             {checked: []upgrade.Finding{refusal}, refused: true},
+		"a check fails for now":     {err: &upgrade.Blocked{Reason: "KubeadmPreflightFailed"}},
+		"its checks cannot be made": {checked: []upgrade.Finding{warning}, pulled: 1},
+		"its program cannot be run": {err: fmt.Errorf("starting: %w", fs.ErrPermission), pulled: 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &stager{required: []string{"r/apiserver:2"}, checked: tc.checked, checkErr: tc.err}
+			step := &upgrade.Step{
+				Kind: upgrade.StepStage, Packages: []upgrade.PackageChange{kubernetes("kubeadm")},
+				Kubeadm: &upgrade.KubeadmUpgrade{Version: "v" + newKubernetes},
+			}
+			result, err := s.stage(upgrade.Plan{Stage: step})
+			assert.Equal(t, tc.refused, result.Refused())
+			assert.Len(t, s.pulled, tc.pulled)
+			assert.Equal(t, 1, s.removed, "nothing of it is left")
+			for _, f := range tc.checked {
+				assert.Contains(t, result.Findings, f)
+			}
+			var blocked *upgrade.Blocked
+			assert.Equal(t, errors.As(tc.err, &blocked), err != nil, "%v", err)
 		})
 	}
 }

@@ -32,7 +32,7 @@ func conditions(s State, now v1alpha1.MachineStatus) []metav1.Condition {
 		meta.SetStatusCondition(&out, *c)
 	}
 	set(staged(s))
-	set(held(s.Held))
+	set(held(s.Held, s.Lock))
 	if s.Facts != nil {
 		set(restartPending(s.Facts))
 		set(conflicting(s.Facts))
@@ -71,9 +71,14 @@ func staged(s State) *metav1.Condition {
 	return condition(v1alpha1.ConditionStaged, false, "Staging", "Planning and staging assignment "+p.AssignmentID)
 }
 
-func held(hold *upgrade.HoldFacts) *metav1.Condition {
-	if hold == nil {
-		return condition(v1alpha1.ConditionHeld, false, "NotHeld", "The host's owner accepts grants")
+// held names the owner's word before a lock, which passes by itself.
+func held(hold *upgrade.HoldFacts, lock *Lock) *metav1.Condition {
+	switch {
+	case hold == nil && lock == nil:
+		return condition(v1alpha1.ConditionHeld, false, "NotHeld", "The host accepts grants")
+	case hold == nil:
+		return condition(v1alpha1.ConditionHeld, true, upgrade.ReasonPackageLockHeld,
+			"No grant is taken: "+lock.Holder.Waited(lock.Since)+"; it is never ended by Refit")
 	}
 	message := "The host's owner refuses grants with " + hold.Path + "; remove the file to go on"
 	if hold.Message != "" {

@@ -33,7 +33,7 @@ func Operation(r journal.Record, staged time.Duration) *v1alpha1.Operation {
 	start := metav1.NewTime(r.StartTime.Truncate(time.Second))
 	op := &v1alpha1.Operation{
 		ID: r.Operation.ID, Type: r.Operation.Plan.Type, State: state(r.State),
-		Step: string(r.Telling()), StepsDone: int32(r.Done()), StepsTotal: int32(len(r.Steps)),
+		Step: string(r.Telling()), StepsDone: int32(r.Passed()), StepsTotal: int32(len(r.Steps)),
 		StartTime: &start, Description: shorten(describe(r), maxMessage),
 		Phases: phases(r, staged),
 	}
@@ -91,7 +91,11 @@ func describe(r journal.Record) string {
 	if i < 0 {
 		return "Starting"
 	}
-	return fmt.Sprintf("Step %d of %d: %s", i+1, len(r.Steps), Describe(r.Operation.Plan.Steps[i]))
+	text := fmt.Sprintf("Step %d of %d: %s", i+1, len(r.Steps), Describe(r.Operation.Plan.Steps[i]))
+	if s := r.Steps[i]; s.State == journal.StepBegun && s.Message != "" {
+		text += ", " + s.Message
+	}
+	return text
 }
 
 // phases are the durations of the host-side phases, in the order in which they began.

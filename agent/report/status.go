@@ -31,10 +31,19 @@ type State struct {
 	Epoch int64
 	// Held is the veto of the host's owner.
 	Held *upgrade.HoldFacts
+	// Lock is the package lock that another process holds while a plan waits for its grant; nil: none.
+	Lock *Lock
 	// NewHost says that Base is of another machine with the same name.
 	NewHost bool
 	// Now is the time of the report.
 	Now time.Time
+}
+
+// Lock is a package lock that is held.
+type Lock struct {
+	Holder upgrade.LockFacts
+	// Since is when it was first seen so.
+	Since time.Time
 }
 
 // Planning is how far the plan for an assignment is.

@@ -1,6 +1,8 @@
 package report_test
 
 import (
+	"cmp"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -223,6 +225,50 @@ func TestAFailedOperationNamesTheStepThatFailed(t *testing.T) {
 	assert.Empty(t, report.Operation(refused, 0).Step, "no step failed")
 }
 
+// The number counts the very step that is named, wherever the journal stands.
+func TestNumberAndNameOfAStepAgree(t *testing.T) {
+	a, b, c := upgrade.StepPreflight, upgrade.StepInstallPackages, upgrade.StepVerify
+	for name, tc := range map[string]struct {
+		states   [4]journal.StepState
+		rolling  bool
+		failed   upgrade.StepKind
+		done     int32
+		wantStep upgrade.StepKind
+	}{
+		"not begun":                    {states: [4]journal.StepState{}, done: 0, wantStep: a},
+		"the first runs":               {states: [4]journal.StepState{journal.StepBegun}, done: 0, wantStep: a},
+		"between two":                  {states: [4]journal.StepState{journal.StepDone}, done: 1, wantStep: b},
+		"the second runs":              {states: [4]journal.StepState{journal.StepDone, journal.StepBegun}, done: 1, wantStep: b},
+		"all done":                     {states: [4]journal.StepState{journal.StepDone, journal.StepDone, journal.StepDone, journal.StepDone}, done: 4, wantStep: c},
+		"the third failed":             {states: [4]journal.StepState{journal.StepDone, journal.StepDone, journal.StepFailed}, rolling: true, failed: b, done: 2, wantStep: b},
+		"the third failed and is back": {states: [4]journal.StepState{journal.StepDone, journal.StepUndone, journal.StepUndone}, rolling: true, failed: b, done: 2, wantStep: b},
+		"refused before the first":     {rolling: true, done: 0, wantStep: ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := record(journal.Open, step(a, tc.states[0], 0), step(b, tc.states[1], 0), step(b, tc.states[2], 0), step(c, tc.states[3], 0))
+			for i := range r.Steps {
+				r.Steps[i].State = cmp.Or(r.Steps[i].State, journal.StepPending)
+			}
+			r.RollingBack, r.FailedStep = tc.rolling, tc.failed
+			op := report.Operation(r, 0)
+			assert.Equal(t, string(tc.wantStep), op.Step)
+			assert.Equal(t, tc.done, op.StepsDone)
+			if !tc.rolling {
+				assert.Contains(t, op.Description, fmt.Sprintf("Step %d of 4: %s", min(tc.done+1, 4), tc.wantStep))
+			}
+		})
+	}
+}
+
+// B13: who waits says for whom, and since when.
+func TestAStepThatWaitsSaysWhatFor(t *testing.T) {
+	r := record(journal.Open, step(upgrade.StepPreflight, journal.StepBegun, 0), step(upgrade.StepVerify, journal.StepPending, 0))
+	lock := upgrade.LockFacts{PID: 2448, Command: "unattended-upgr", Path: "/var/lib/dpkg/lock-frontend"}
+	r.Steps[0].Message = lock.Waited(now)
+	assert.Equal(t, "Step 1 of 2: Preflight, waiting for process 2448 (unattended-upgr), which holds /var/lib/dpkg/lock-frontend, since 2026-11-30T12:00:00Z",
+		report.Operation(r, 0).Description)
+}
+
 func packages(names ...string) v1alpha1.MachineSpec {
 	spec := v1alpha1.MachineSpec{}
 	spec.OS = &v1alpha1.OSSpec{}
@@ -262,6 +308,26 @@ func TestDrift(t *testing.T) {
 	assert.Equal(t, metav1.ConditionFalse, drift(report1(outdated, 1, "v1.35.1", nil)), "a host that never ran its spec has not left it")
 	ours := report1(asWished, 1, "v1.37.2", operation("g1"))
 	assert.Equal(t, metav1.ConditionFalse, drift(ours), "what we did is no drift")
+}
+
+// B21: who changed what is named, and nobody else is.
+func TestDriftNamesItsCulprit(t *testing.T) {
+	wish := packages("openssl")
+	wish.OS.Packages[0].Version = "3.0.15-1"
+	wish.Versions = &v1alpha1.Versions{Kubelet: "v1.36.3"}
+	f := facts()
+	asWished := report.Status(report.State{Generation: 1, Spec: wish, Facts: f, Now: now})
+	f.Kubelet.Running = "v1.36.4"
+	f.Packages.Installed = []upgrade.InstalledPackage{
+		{Name: "openssl", Version: "3.0.15-1", ChangedBy: "apt-get upgrade"},
+		{Name: "kubelet", Version: "1.36.4-1.1", ChangedBy: "apt install kubelet, requested by alice (1000)"},
+		{Name: "containerd", Version: "1.7.28-1", ChangedBy: "apt-get install containerd"},
+	}
+	drifted := report.Status(report.State{Base: asWished, Generation: 1, Spec: wish, Facts: f, Now: now})
+	c := meta.FindStatusCondition(drifted.Conditions, v1alpha1.ConditionDrifted)
+	require.Equal(t, metav1.ConditionTrue, c.Status)
+	assert.Contains(t, c.Message, "; package kubelet 1.36.4-1.1 came with: apt install kubelet, requested by alice (1000)")
+	assert.NotContains(t, c.Message, "apt-get")
 }
 
 func operation(id string) *v1alpha1.Operation {

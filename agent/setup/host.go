@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -59,9 +60,10 @@ func (h *Host) Candidates(ctx context.Context, request upgrade.CandidateRequest)
 	return h.local.Candidates(ctx, request)
 }
 
-// Plan is what would change if the file were this host's Machine. Nothing is staged, nothing is changed.
-func (h *Host) Plan(ctx context.Context, file string) (upgrade.Plan, error) {
-	machine, err := readMachine(file)
+// Plan is what would change if the file, - for standard input, were this host's Machine.
+// Nothing is staged, nothing is changed.
+func (h *Host) Plan(ctx context.Context, file string, stdin io.Reader) (upgrade.Plan, error) {
+	machine, err := readMachine(file, stdin)
 	if err != nil {
 		return upgrade.Plan{}, err
 	}
@@ -87,10 +89,13 @@ func standalone(spec v1alpha1.MachineSpec) v1alpha1.Assignment {
 	return assignment
 }
 
-func readMachine(file string) (*v1alpha1.Machine, error) {
-	text, err := os.ReadFile(file)
+func readMachine(file string, stdin io.Reader) (*v1alpha1.Machine, error) {
+	text, err := readFile(file, stdin)
 	if err != nil {
 		return nil, fmt.Errorf("reading a Machine: %w", err)
+	}
+	if file == "-" {
+		file = "standard input"
 	}
 	machine := &v1alpha1.Machine{}
 	if err := yaml.UnmarshalStrict(text, machine); err != nil {
@@ -101,4 +106,11 @@ func readMachine(file string) (*v1alpha1.Machine, error) {
 			file, machine.Kind, machine.APIVersion, v1alpha1.GroupVersion)
 	}
 	return machine, nil
+}
+
+func readFile(file string, stdin io.Reader) ([]byte, error) {
+	if file == "-" {
+		return io.ReadAll(stdin)
+	}
+	return os.ReadFile(file) //nolint:wrapcheck // the caller says what it reads
 }

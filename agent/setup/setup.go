@@ -27,12 +27,13 @@ type Paths struct {
 	Run       string // /run/refit
 	Etc       string // /etc/refit
 	MachineID string // /etc/machine-id
+	Root      string // /
 	BootID    string // /proc/sys/kernel/random/boot_id
 }
 
 // PathsUnder are the usual places below a directory that is the host's root.
 func PathsUnder(root string) Paths {
-	p := Paths{}.withDefaults()
+	p := Paths{Root: root}.withDefaults()
 	for _, path := range []*string{&p.State, &p.Run, &p.Etc, &p.MachineID} {
 		*path = filepath.Join(root, *path)
 	}
@@ -49,6 +50,7 @@ func (p Paths) withDefaults() Paths {
 	set(&p.Run, "/run/refit")
 	set(&p.Etc, filepath.Dir(agent.DefaultConfigFile))
 	set(&p.MachineID, "/etc/machine-id")
+	set(&p.Root, "/")
 	set(&p.BootID, "/proc/sys/kernel/random/boot_id")
 	return p
 }
@@ -80,7 +82,7 @@ func Run(ctx context.Context, config agent.Config, paths Paths) error {
 	deps := agent.Deps{
 		API: client, Store: state, Files: files, UnitEvents: systemd.Changes(ctx, agent.Units...),
 		Executor: &launch.Executor{Units: units, Program: program, RunDir: paths.Run},
-		Hold:     agent.HoldFile(filepath.Join(paths.Etc, "hold")),
+		Hold:     agent.HoldFile(filepath.Join(paths.Etc, "hold")), PackageLock: agent.PackageLock(paths.Root),
 	}
 	if deps.MachineID, err = readID(paths.MachineID); err != nil {
 		return err

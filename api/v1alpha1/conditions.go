@@ -6,7 +6,8 @@ const (
 	ConditionStaged = "Staged"
 	// ConditionDrifted (agent): the host left its spec without an operation of ours.
 	ConditionDrifted = "Drifted"
-	// ConditionHeld (agent): the host's owner refuses grants with /etc/refit/hold.
+	// ConditionHeld (agent): the host takes no grant now. Its owner refuses them with
+	// /etc/refit/hold (HoldFile), or another process holds the package lock (PackageLockHeld).
 	ConditionHeld = "Held"
 	// ConditionRestartPending (agent): newer on disk than what runs.
 	ConditionRestartPending = "RestartPending"

@@ -193,10 +193,10 @@ type Operation struct {
 	Type OperationType `json:"type"`
 	// State of the work.
 	State OperationState `json:"state"`
-	// Step that runs or ran last.
+	// Step that runs, is next, or failed; the last when all are done.
 	// +optional
 	Step string `json:"step,omitempty"`
-	// StepsDone counts finished steps.
+	// StepsDone counts the steps before it, all of them when all are done.
 	StepsDone int32 `json:"stepsDone"`
 	// StepsTotal counts all steps.
 	StepsTotal int32 `json:"stepsTotal"`

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/pkg/status"
 )
 
 // Print writes pools and machines as tables.
@@ -91,7 +92,7 @@ func wish(v *v1alpha1.Versions) string {
 // WaitsFor says in one line what a machine does or waits for; "" when there is nothing.
 func WaitsFor(m *v1alpha1.Machine) string {
 	if op := m.Status.LastOperation; op != nil && op.State == v1alpha1.OperationProcessing {
-		return fmt.Sprintf("step %d of %d: %s", min(op.StepsDone+1, op.StepsTotal), op.StepsTotal, op.Step)
+		return status.Progress(op)
 	}
 	kinds := []string{v1alpha1.ConditionStalled, v1alpha1.ConditionOverridden, v1alpha1.ConditionHeld, v1alpha1.ConditionWaiting}
 	deleting := !m.DeletionTimestamp.IsZero()

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -46,8 +47,8 @@ func (o *installOptions) run(ctx context.Context) error {
 	if err := checkFormat(o.output, "yaml", "json"); err != nil {
 		return err
 	}
-	if strings.TrimSpace(o.image) == "" {
-		return usage{fmt.Errorf("--coordinator-image is required: name the image that the cluster's nodes can pull")}
+	if err := checkImage(o.image); err != nil {
+		return err
 	}
 	objects, err := install.Load(deploy.Manifests)
 	if err != nil {
@@ -73,6 +74,18 @@ func (o *installOptions) run(ctx context.Context) error {
 		return nil
 	}
 	return i.AwaitAvailable(ctx, objects)
+}
+
+// checkImage refuses what no container runtime could pull, before anything is applied: a
+// Deployment takes any text, and its pods would wait for ever.
+func checkImage(image string) error {
+	if strings.TrimSpace(image) == "" {
+		return usage{fmt.Errorf("--coordinator-image is required: name the image that the cluster's nodes can pull")}
+	}
+	if _, err := name.ParseReference(image); err != nil {
+		return usage{fmt.Errorf("--coordinator-image %q is no image name: %w: it looks like registry.example.com/refit-coordinator:v0.1.0", image, err)}
+	}
+	return nil
 }
 
 func contents(objects []*unstructured.Unstructured) []map[string]any {

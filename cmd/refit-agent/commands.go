@@ -10,6 +10,7 @@ import (
 	"github.com/refit-dev/refit/agent"
 	"github.com/refit-dev/refit/agent/setup"
 	"github.com/refit-dev/refit/pkg/logging"
+	"github.com/refit-dev/refit/pkg/usage"
 	"github.com/refit-dev/refit/pkg/version"
 )
 
@@ -22,6 +23,7 @@ func rootCommand() *cobra.Command {
 	}
 	cmd.PersistentFlags().String("config", agent.DefaultConfigFile, "file that binds the host to a cluster")
 	cmd.AddCommand(runCommand(), factsCommand(), planCommand(), versionCommand())
+	usage.Strict(cmd)
 	return cmd
 }
 
@@ -32,11 +34,11 @@ func runCommand() *cobra.Command {
 		Short: "Follow this host's Machine until told to stop",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			config, err := loadConfig(cmd)
-			if err != nil {
-				return err
-			}
 			log, err := logging.New(level)
+			if err != nil {
+				return usage.Errorf("reading --log-level: %w", err)
+			}
+			config, err := loadConfig(cmd)
 			if err != nil {
 				return err
 			}
@@ -57,6 +59,9 @@ func factsCommand() *cobra.Command {
 		Short: "Say what runs on this host",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := usage.OneOf("output", output, "yaml", "json"); err != nil {
+				return err
+			}
 			host, err := newHost(cmd)
 			if err != nil {
 				return err
@@ -80,11 +85,14 @@ func planCommand() *cobra.Command {
 		Short: "Say what would change on this host if FILE were its Machine; change nothing",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := usage.OneOf("output", output, "", "yaml", "json"); err != nil {
+				return err
+			}
 			host, err := newHost(cmd)
 			if err != nil {
 				return err
 			}
-			plan, err := host.Plan(cmd.Context(), file)
+			plan, err := host.Plan(cmd.Context(), file, cmd.InOrStdin())
 			if err != nil {
 				return err
 			}
@@ -94,7 +102,7 @@ func planCommand() *cobra.Command {
 			return encode(cmd.OutOrStdout(), output, plan)
 		},
 	}
-	cmd.Flags().StringVarP(&file, "filename", "f", "", "file with one Machine")
+	cmd.Flags().StringVarP(&file, "filename", "f", "", "file with one Machine; - is standard input")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "yaml or json; for people unless set")
 	_ = cmd.MarkFlagRequired("filename") // fails only for a flag that does not exist
 	return cmd

@@ -10,6 +10,7 @@ import (
 
 	"github.com/refit-dev/refit/agent/report"
 	"github.com/refit-dev/refit/pkg/upgrade"
+	"github.com/refit-dev/refit/pkg/usage"
 )
 
 func encode(w io.Writer, format string, v any) error {
@@ -22,7 +23,7 @@ func encode(w io.Writer, format string, v any) error {
 		text, err = json.MarshalIndent(v, "", "  ")
 		text = append(text, '\n')
 	default:
-		return fmt.Errorf("unknown output %q: use yaml or json", format)
+		return usage.OneOf("output", format, "yaml", "json")
 	}
 	if err != nil {
 		return fmt.Errorf("encoding the output: %w", err)

@@ -9,11 +9,13 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/refit-dev/refit/pkg/usage"
 )
 
 // Exit codes. How an operation went is in its journal; the code is for people and tests.
 const (
-	exitFault   = 1 // no outcome: it may pass, or the journal is open
+	exitFault   = 1 // no outcome: it may pass, or the journal is open; a mistake on the command line is usage.ExitCode
 	exitRefused = 3 // refused, or an operation that failed
 )
 
@@ -28,8 +30,15 @@ func main() {
 		return
 	}
 	fmt.Fprintln(os.Stderr, "refit-executor:", err)
-	if errors.Is(err, errRefused) {
-		os.Exit(exitRefused)
+	os.Exit(exitCode(err))
+}
+
+func exitCode(err error) int {
+	switch {
+	case errors.Is(err, errRefused):
+		return exitRefused
+	case usage.Is(err):
+		return usage.ExitCode
 	}
-	os.Exit(exitFault)
+	return exitFault
 }

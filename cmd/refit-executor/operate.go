@@ -12,6 +12,7 @@ import (
 	"github.com/refit-dev/refit/agent/executor"
 	"github.com/refit-dev/refit/agent/executor/journal"
 	"github.com/refit-dev/refit/pkg/upgrade"
+	"github.com/refit-dev/refit/pkg/usage"
 )
 
 func runCommand(o *options) *cobra.Command {
@@ -79,6 +80,9 @@ func statusCommand(o *options) *cobra.Command {
 		Short: "Say how operations of this host went or go",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := usage.OneOf("format", format, "", "json", "yaml"); err != nil {
+				return err
+			}
 			records, err := o.records(args)
 			if format != "" {
 				return errors.Join(write(cmd, "", format, records), err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/refit-dev/refit/agent/host/files"
 	"github.com/refit-dev/refit/pkg/upgrade"
+	"github.com/refit-dev/refit/pkg/usage"
 )
 
 func addOutput(cmd *cobra.Command, output *string) {
@@ -72,5 +73,5 @@ func encode(format string, v any) ([]byte, error) {
 	case "yaml":
 		return yaml.Marshal(v)
 	}
-	return nil, fmt.Errorf("output format %q is not known: it is json or yaml", format)
+	return nil, usage.OneOf("format", format, "json", "yaml")
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/refit-dev/refit/agent/host/facts"
 	"github.com/refit-dev/refit/agent/host/systemd"
 	"github.com/refit-dev/refit/pkg/upgrade"
+	"github.com/refit-dev/refit/pkg/usage"
 )
 
 const lockWait = 30 * time.Second
@@ -24,6 +25,9 @@ func factsCommand(o *options) *cobra.Command {
 		Short: "Say what runs on this host",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := usage.OneOf("format", format, "json", "yaml"); err != nil {
+				return err
+			}
 			found, err := facts.New(o.root, systemd.New()).Facts(cmd.Context(), packages)
 			if err != nil {
 				return explain(output, err)

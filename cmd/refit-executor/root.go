@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/refit-dev/refit/pkg/logging"
+	"github.com/refit-dev/refit/pkg/usage"
 	"github.com/refit-dev/refit/pkg/version"
 )
 
@@ -27,7 +28,7 @@ func rootCommand() *cobra.Command {
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			log, err := logging.New(o.logLevel)
 			if err != nil {
-				return err
+				return usage.Errorf("reading --log-level: %w", err)
 			}
 			cmd.SetContext(logr.NewContext(cmd.Context(), log))
 			return nil
@@ -35,9 +36,19 @@ func rootCommand() *cobra.Command {
 	}
 	cmd.PersistentFlags().StringVar(&o.root, "root", "/", "directory that is the host's root")
 	cmd.PersistentFlags().StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
-	cmd.AddCommand(factsCommand(o), candidatesCommand(o), stageCommand(o), runCommand(o), resumeCommand(o), statusCommand(o))
-	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath())
-	})
+	cmd.AddCommand(factsCommand(o), candidatesCommand(o), stageCommand(o), runCommand(o), resumeCommand(o), statusCommand(o), versionCommand())
+	usage.Strict(cmd)
 	return cmd
+}
+
+func versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Say which Refit this is",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), version.Version)
+			return err
+		},
+	}
 }

@@ -39,7 +39,7 @@ var All = []Gate{
 	{"paused", paused},                         // the machine's or its deployment's
 	{"conflict", conflict},                     // two deployments claim the machine
 	{"strategy", strategy},                     // a setting that this version would ignore
-	{"held", held},                             // the host's owner says no
+	{"held", held},                             // the host takes no grant: its owner says no, or its packages are worked on
 	{"cordoned", cordoned},                     // by someone else
 	{"retry", retryLater},                      // backoff after a blocked drain
 	{"failure-threshold", failureThreshold},    // the rollout paused itself

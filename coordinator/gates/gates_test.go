@@ -54,6 +54,12 @@ func TestAHoldIsToldOnce(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(v.Message, "/etc/refit/hold"), v.Message)
 }
 
+func locked(m *v1alpha1.Machine) {
+	m.Status.Conditions = append(m.Status.Conditions, metav1.Condition{
+		Type: v1alpha1.ConditionHeld, Status: metav1.ConditionTrue, Reason: "PackageLockHeld", Message: "waiting for process 2448 (unattended-upgr)",
+	})
+}
+
 func TestEachGateVetoesWhatItIsForAndNothingElse(t *testing.T) {
 	base := func() *Builder { return New().Machine("cp1", "", plane) }
 	for name, tc := range map[string]struct {
@@ -125,9 +131,10 @@ func TestEachGateVetoesWhatItIsForAndNothingElse(t *testing.T) {
 		"machines without the label are a domain": {
 			fleet:  base().Deployment("w", zoneByZone).Machine("w1", "w", worker, Zone("b")).Machine("w2", "w", worker),
 			reason: gates.ReasonDomainBusy, says: []string{"no label zone"}},
-		"maxSurge 0 is no surge":   {fleet: base().Deployment("w", rolling(func(r *v1alpha1.RollingUpdate) { r.MaxSurge = at(0) })).Machine("w1", "w", worker)},
-		"a held host":              {fleet: base().Machine("w1", "", worker, Of(held)), reason: gates.ReasonHeld, says: []string{"/etc/refit/hold", "inventory"}},
-		"a cordon of someone else": {fleet: base().Deployment("w").Machine("w1", "w", worker, Cordoned).Machine("w2", "w", worker), reason: gates.ReasonForeignCordon, says: []string{"MachineDeployment w", "Include"}},
+		"maxSurge 0 is no surge": {fleet: base().Deployment("w", rolling(func(r *v1alpha1.RollingUpdate) { r.MaxSurge = at(0) })).Machine("w1", "w", worker)},
+		"a held host":            {fleet: base().Machine("w1", "", worker, Of(held)), reason: gates.ReasonHeld, says: []string{"/etc/refit/hold", "inventory"}},
+		"a host whose packages another process works on": {fleet: base().Machine("w1", "", worker, Of(locked)), reason: "PackageLockHeld", says: []string{"process 2448 (unattended-upgr)"}},
+		"a cordon of someone else":                       {fleet: base().Deployment("w").Machine("w1", "w", worker, Cordoned).Machine("w2", "w", worker), reason: gates.ReasonForeignCordon, says: []string{"MachineDeployment w", "Include"}},
 		"a cordoned machine that is asked for": {
 			fleet: base().Deployment("w", rolling(func(r *v1alpha1.RollingUpdate) { r.CordonedMachines = "Include" })).Machine("w1", "w", worker, Cordoned).Machine("w2", "w", worker)},
 		"a blocked drain waits for its time": {

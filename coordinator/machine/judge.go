@@ -27,6 +27,7 @@ func (r *Reconciler) judge(s *scope) {
 	s.put(v1alpha1.ConditionWaiting, r.waiting(s))
 	s.put(v1alpha1.ConditionReady, ptr(ready(s)))
 	s.put(v1alpha1.ConditionUpToDate, ptr(upToDate(s)))
+	r.tellDrift(s)
 	s.put(v1alpha1.ConditionHealthy, healthy(s))
 	s.put(v1alpha1.ConditionOverridden, r.overridden(s))
 	if s.slot() == nil {
@@ -113,7 +114,7 @@ func inSlot(s *scope) metav1.Condition {
 	}
 	message := "the host has the grant"
 	if op := s.status().LastOperation; op != nil && op.ID == slot.GrantID {
-		message = fmt.Sprintf("step %d of %d: %s", min(op.StepsDone+1, op.StepsTotal), op.StepsTotal, op.Step)
+		message = status.Progress(op)
 	}
 	return status.NotUpToDate(status.ReasonApplying, message)
 }

@@ -234,7 +234,7 @@ func (p *planner) checkDatabase() error {
 		return wait(ReasonPackageDBBroken, "packages are half installed on this host: %s; finish them (on apt hosts: dpkg --configure -a), then the plan goes on by itself", strings.Join(broken, ", "))
 	}
 	if lock := p.in.Facts.Packages.Lock; lock != nil {
-		p.find(info("PackageLockHeld", "%s is held by process %d (%s); the work waits for it", lock.Path, lock.PID, firstOf(lock.Command, "unknown")))
+		p.find(info(ReasonPackageLockHeld, "%s; the work waits for it", lock))
 	}
 	return nil
 }

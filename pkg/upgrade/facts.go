@@ -1,6 +1,9 @@
 package upgrade
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // FactsAPIVersion is the version of the facts format; fields are only added within it.
 const FactsAPIVersion = "facts.refit.dev/v1"
@@ -120,6 +123,8 @@ type InstalledPackage struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
 	State   string `json:"state,omitempty"` // installed | half-configured | unpacked | …
+	// ChangedBy is the command that brought this version, where the package manager's log has it.
+	ChangedBy string `json:"changedBy,omitempty"`
 }
 
 // LockFacts names the holder of a lock.
@@ -127,6 +132,25 @@ type LockFacts struct {
 	PID     int    `json:"pid"`
 	Command string `json:"command,omitempty"`
 	Path    string `json:"path"`
+}
+
+// String says who holds what.
+func (l LockFacts) String() string { return l.holder() + " holds " + l.Path }
+
+// Waited says what is waited for, and since when.
+func (l LockFacts) Waited(since time.Time) string {
+	return fmt.Sprintf("waiting for %s, which holds %s, since %s", l.holder(), l.Path, since.UTC().Format(time.RFC3339))
+}
+
+// holder is named as far as it can be: not out of another process namespace.
+func (l LockFacts) holder() string {
+	switch {
+	case l.PID <= 0:
+		return "a process that cannot be named from here"
+	case l.Command == "":
+		return fmt.Sprintf("process %d", l.PID)
+	}
+	return fmt.Sprintf("process %d (%s)", l.PID, l.Command)
 }
 
 // SourceFacts is one configured package source.

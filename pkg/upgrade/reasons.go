@@ -13,6 +13,7 @@ const (
 	ReasonUnsupportedOS          = "UnsupportedOS"
 	ReasonPackageDBBroken        = "PackageDBBroken"
 	ReasonHeldByOwner            = "HeldByOwner"
+	ReasonPackageLockHeld        = "PackageLockHeld"
 	ReasonNotPackaged            = "NotPackaged"
 	ReasonKubeadmMissing         = "KubeadmMissing"
 	ReasonSourceUnknown          = "SourceUnknown"

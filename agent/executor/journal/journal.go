@@ -105,8 +105,13 @@ func begin(s *StepRecord, now time.Time, bootID string) {
 	if s.Start == nil {
 		s.BootID, s.Start = bootID, &now
 	}
-	s.State = StepBegun
+	s.State, s.Message = StepBegun, ""
 	s.Attempts++
+}
+
+// Note records what the step that runs waits for, for people; "" when it goes on.
+func (j *Journal) Note(i int, what string) error {
+	return j.update(func(r *Record) { r.current(i).Message = what })
 }
 
 // Interrupt takes back the count of an attempt that was cut short on request.

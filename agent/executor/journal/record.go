@@ -81,7 +81,7 @@ type StepRecord struct {
 	BootID string     `json:"bootID,omitempty"`
 	Start  *time.Time `json:"start,omitempty"`
 	End    *time.Time `json:"end,omitempty"`
-	// Message is the reason of a failure, or what is worth knowing of a success.
+	// Message is the reason of a failure, what is worth knowing of a success, or what the step waits for.
 	Message string `json:"message,omitempty"`
 	// Undo are the steps that bring back what was there, captured before the effect.
 	Undo []upgrade.Step `json:"undo,omitempty"`
@@ -139,12 +139,37 @@ func (r Record) Done() int {
 }
 
 // Telling is the kind of the step that says where the operation stands: the one that
-// failed once the direction has turned, whatever is being undone; else the current one.
+// failed once the direction has turned, whatever is being undone; else the one that
+// runs or is next, and the last when all are done.
 func (r Record) Telling() upgrade.StepKind {
 	if r.RollingBack {
 		return r.FailedStep
 	}
-	return r.Current().Kind
+	if len(r.Steps) == 0 {
+		return ""
+	}
+	return r.Steps[min(r.Next(), len(r.Steps)-1)].Kind
+}
+
+// Passed counts the steps before the one that Telling names, so that number and name
+// agree: a step that was undone was passed, too.
+func (r Record) Passed() int {
+	if !r.RollingBack {
+		return r.Next()
+	}
+	begun := 0
+	for _, s := range r.Steps {
+		if s.State == StepFailed {
+			return begun
+		}
+		if s.State != StepPending {
+			begun++
+		}
+	}
+	if begun > 0 && r.Steps[begun-1].Kind == r.FailedStep {
+		return begun - 1 // it failed, and has been undone since
+	}
+	return begun
 }
 
 // Current is the step that runs, or ran last.

@@ -35,7 +35,10 @@ func runKubeadm(ctx context.Context, r Run, k upgrade.KubeadmUpgrade) (err error
 	if r.Attempt == 1 {
 		runs = maxKubeadmRuns
 	}
-	for range runs {
+	for run := range runs {
+		if run > 0 && k.ControlPlane {
+			_ = settle(ctx, r, k.Version, settled) // wherever it stands: the next run goes on from there
+		}
 		if err = r.Host.Kubeadm.Upgrade(ctx, k); err == nil || ctx.Err() != nil {
 			break
 		}
@@ -43,17 +46,25 @@ func runKubeadm(ctx context.Context, r Run, k upgrade.KubeadmUpgrade) (err error
 	return err
 }
 
+// settle waits until the static pods of this host answer with a version. kubeadm may end
+// with an error because the API server that it has just replaced is not up again: a run
+// that comes before it is would fail in the same way, and what kubeadm does after the
+// static pods (its config maps, the addons) would be left out.
+func settle(ctx context.Context, r Run, version string, wait func(context.Context, time.Duration, func(context.Context) error) error) error {
+	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
+	defer cancel()
+	return wait(ctx, r.Poll, func(ctx context.Context) error { return controlPlaneAt(ctx, r.Host, version) })
+}
+
 func judgeKubeadm(ctx context.Context, r Run, k upgrade.KubeadmUpgrade, runErr error) (string, error) {
 	if !k.ControlPlane {
 		return "", runErr // nothing of a worker runs kubeadm's version; the kubelet is verified on its own
 	}
-	settle, cancel := context.WithTimeout(ctx, settleTimeout)
-	defer cancel()
 	wait := await
 	if runErr != nil {
 		wait = settled // after an error, components that answer with the old version stay at it
 	}
-	err := wait(settle, r.Poll, func(ctx context.Context) error { return controlPlaneAt(ctx, r.Host, k.Version) })
+	err := settle(ctx, r, k.Version, wait)
 	switch {
 	case err == nil && runErr == nil:
 		return "", nil

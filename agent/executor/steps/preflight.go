@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"time"
 
+	"github.com/refit-dev/refit/agent/host/waiting"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
@@ -49,14 +51,16 @@ func heldByOwner(h *Host) error {
 // database is whole.
 func settledFacts(ctx context.Context, r Run) (upgrade.Facts, error) {
 	var facts upgrade.Facts
-	repaired := false
-	err := await(ctx, r.Poll, func(ctx context.Context) (err error) {
+	repaired, start := false, time.Now()
+	err := awaitSlowly(ctx, r.Poll, func(ctx context.Context) (err error) {
 		if facts, err = r.Host.Facts.Facts(ctx, touched(r.Plan)); err != nil {
 			return fmt.Errorf("reading the facts of the host: %w", err)
 		}
 		if l := facts.Packages.Lock; l != nil {
-			return fail("PackageLockHeld", "process %d (%s) holds %s; it is waited for and never ended by Refit", l.PID, l.Command, l.Path)
+			waiting.For(ctx, l.Waited(start))
+			return fail(upgrade.ReasonPackageLockHeld, "%s; it is waited for and never ended by Refit", l)
 		}
+		waiting.Over(ctx)
 		if len(facts.Packages.Broken) == 0 || repaired {
 			return nil
 		}

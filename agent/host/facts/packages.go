@@ -14,12 +14,22 @@ func (g *gathering) packages(ctx context.Context) error {
 	var err error
 	p.Installed, err = g.Apt.Query(ctx, g.watched())
 	g.problem("packages.installed", err)
+	g.authors()
 	p.Holds, err = g.Apt.Holds(ctx)
 	g.problem("packages.holds", err)
 	p.Broken, err = g.Apt.Broken(ctx)
 	g.problem("packages.broken", err)
 	p.Lock, err = g.Apt.LockHolder()
 	return err
+}
+
+// authors are told where they are known; nothing is decided by them.
+func (g *gathering) authors() {
+	by, err := g.Apt.ChangedBy(g.facts.Packages.Installed)
+	g.problem("packages.installed.changedBy", err)
+	for i, p := range g.facts.Packages.Installed {
+		g.facts.Packages.Installed[i].ChangedBy = by[p.Name]
+	}
 }
 
 func (g *gathering) unsupported() error {

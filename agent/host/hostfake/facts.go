@@ -31,6 +31,10 @@ func (f facts) read() upgrade.Facts {
 			Scheduler: h.Pods["kube-scheduler"], Etcd: h.Pods["etcd"],
 		}
 	}
+	if h.Locked > 0 {
+		h.Locked--
+		out.Packages.Lock = &upgrade.LockFacts{PID: 2448, Command: "unattended-upgr", Path: "/var/lib/dpkg/lock-frontend"}
+	}
 	for name, pkg := range h.Packages {
 		out.Packages.Installed = append(out.Packages.Installed, upgrade.InstalledPackage{Name: name, Version: pkg.Version, State: pkg.State})
 		if pkg.Held {

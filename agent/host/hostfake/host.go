@@ -56,6 +56,8 @@ type Host struct {
 	RebootIgnored bool
 	// SameBootID makes the host come back with the boot id it had.
 	SameBootID bool
+	// Locked is how many looks at the package lock find it held by another process.
+	Locked int
 	// Down are units that do not come up when started.
 	Down map[string]bool
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -81,6 +82,49 @@ func TestHostTransientUnitKilledBySignal(t *testing.T) {
 	exit, err := m.Wait(t.Context(), u.Name)
 	require.NoError(t, err)
 	assert.Equal(t, Exit{Result: "signal", Code: -1, Signal: 9}, exit)
+}
+
+// An executor that is killed leaves kubeadm or dpkg behind, in a process group of its
+// own. They must not run beside the next executor, nor hold it up: systemd kills them at
+// once, and does not wait for the time that a stop would have.
+func TestHostChildrenOfAKilledMainProcessAreGoneWhenItsUnitHasEnded(t *testing.T) {
+	for name, stop := range map[string]bool{"while it works": false, "while it is being stopped": true} {
+		t.Run(name, func(t *testing.T) {
+			m := onHost(t)
+			pidFile := filepath.Join(t.TempDir(), "child")
+			u := transient(t, m, "/bin/sh", "-c", `trap "" TERM; setsid sleep 300 & echo $! > "$0"; while :; do sleep 1; done`, pidFile)
+			u.StopTimeout = 0 // that of an operation
+			require.NoError(t, m.StartTransient(t.Context(), u))
+			child := 0
+			require.Eventually(t, func() bool {
+				text, err := os.ReadFile(pidFile)
+				child, _ = strconv.Atoi(strings.TrimSpace(string(text)))
+				return err == nil && child > 0
+			}, 10*time.Second, 20*time.Millisecond)
+			status, err := m.Status(t.Context(), ServiceName(u.Name))
+			require.NoError(t, err)
+			if stop {
+				go func() { _ = m.Stop(context.WithoutCancel(t.Context()), ServiceName(u.Name)) }()
+				require.Eventually(t, func() bool {
+					status, err := m.Status(t.Context(), ServiceName(u.Name))
+					return err == nil && status.ActiveState == "deactivating"
+				}, 10*time.Second, 20*time.Millisecond)
+			}
+			require.NoError(t, syscall.Kill(int(status.MainPID), syscall.SIGKILL))
+
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			_, err = m.Wait(ctx, u.Name)
+			require.NoError(t, err, "nobody waits for the time of a stop")
+			assert.Eventually(t, func() bool { return !alive(child) }, 5*time.Second, 20*time.Millisecond)
+		})
+	}
+}
+
+// alive leaves out one that is dead and has not been reaped.
+func alive(pid int) bool {
+	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	return err == nil && !strings.Contains(string(stat), ") Z ")
 }
 
 func TestHostTransientUnitThatCannotStartFailsAtOnce(t *testing.T) {

@@ -27,7 +27,9 @@ type Status struct {
 // Exists says whether the unit is known to systemd.
 func (s Status) Exists() bool { return s.LoadState != "" && s.LoadState != "not-found" }
 
-// Running says whether the unit has a process, is starting or is stopping.
+// Running says whether the unit has a process, is starting or is stopping. One that is
+// stopping counts: its main process may be at work, and once that has ended systemd kills
+// the others (KillMode=mixed) and only then calls the unit inactive or failed.
 func (s Status) Running() bool {
 	switch s.ActiveState {
 	case "activating", "deactivating", "reloading":

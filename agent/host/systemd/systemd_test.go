@@ -69,6 +69,21 @@ func TestATransientUnitIsCheckedBeforeTheBusIsAsked(t *testing.T) {
 	}
 }
 
+// With mixed a stop reaches only the main process, which lets a transaction finish; once
+// that has ended, however it did, systemd kills what is left of the unit at once.
+// control-group would give the children of a killed executor the whole time of a stop,
+// and the unit would count as running for as long; process would leave them behind.
+func TestATransientUnitLeavesNoChildBehindAndWaitsForNone(t *testing.T) {
+	properties := map[string]any{}
+	for _, p := range (TransientUnit{Name: "refit-op-1", Argv: []string{"/bin/true"}}).properties() {
+		properties[p.Name] = p.Value.Value()
+	}
+	assert.Equal(t, "mixed", properties["KillMode"])
+	assert.NotContains(t, properties, "SendSIGKILL", "systemd's default is to send it")
+	assert.NotContains(t, properties, "ExecStopPost", "with one, children of a main process that has ended are left alone")
+	assert.Equal(t, uint64((5 * time.Minute).Microseconds()), properties["TimeoutStopUSec"])
+}
+
 func TestWithoutABusTheErrorSaysSo(t *testing.T) {
 	t.Setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path="+t.TempDir()+"/no-bus")
 	_, err := New().Status(t.Context(), "kubelet.service")

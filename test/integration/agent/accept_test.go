@@ -277,3 +277,28 @@ func TestHoldIsShownAndItsEndLetsTheGrantThrough(t *testing.T) {
 	c.coordinate(func(s *v1alpha1.MachineStatus) { s.Phase = v1alpha1.PhaseWaiting }) // any event; on a host, inotify
 	c.eventually("successful", succeeded("g1"))
 }
+
+// B13: while another process works on the packages the host is not ready for a grant,
+// so that nobody is drained for it; who it is waited for is on the Machine.
+func TestAPackageLockHoldsTheGrantBackUntilItIsFree(t *testing.T) {
+	c := newCluster(t)
+	c.host.lock = &upgrade.LockFacts{PID: 2448, Command: "unattended-upgr", Path: "/var/lib/dpkg/lock-frontend"}
+	c.startAgent(nil)
+	c.assign("1-a", 1)
+	ready := c.eventually("planned, and held", func(m *v1alpha1.Machine) bool {
+		return m.Status.Plan != nil && meta.IsStatusConditionTrue(m.Status.Conditions, v1alpha1.ConditionHeld)
+	})
+	held := meta.FindStatusCondition(ready.Status.Conditions, v1alpha1.ConditionHeld)
+	assert.Equal(t, "PackageLockHeld", held.Reason)
+	assert.Contains(t, held.Message, "process 2448 (unattended-upgr), which holds /var/lib/dpkg/lock-frontend, since 2")
+
+	c.grant("g1")
+	c.eventually("refused for now", func(m *v1alpha1.Machine) bool {
+		return m.Status.HostFailure != nil && m.Status.HostFailure.Reason == accept.ReasonPackageLockHeld && !m.Status.HostFailure.Terminal
+	})
+	assert.Nil(t, c.machine().Status.Accepted)
+	c.host.set(func() { c.host.lock = nil }) // no event tells of it
+	done := c.eventually("successful", succeeded("g1"))
+	assert.Nil(t, done.Status.HostFailure)
+	assert.False(t, meta.IsStatusConditionTrue(done.Status.Conditions, v1alpha1.ConditionHeld))
+}

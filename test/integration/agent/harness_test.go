@@ -138,7 +138,12 @@ func (c *cluster) startAgent(wrap func(agent.API, context.CancelFunc) agent.API)
 	require.NoError(c.t, err)
 	a := agent.New(agent.Deps{
 		API: api, Executor: c.host, Store: store.New(c.host.state.Dir()), Files: files,
-		Hold:      func() *upgrade.HoldFacts { c.host.mu.Lock(); defer c.host.mu.Unlock(); return c.host.hold },
+		Hold: func() *upgrade.HoldFacts { c.host.mu.Lock(); defer c.host.mu.Unlock(); return c.host.hold },
+		PackageLock: func() (*upgrade.LockFacts, error) {
+			c.host.mu.Lock()
+			defer c.host.mu.Unlock()
+			return c.host.lock, nil
+		},
 		MachineID: c.host.machineID, BootID: c.host.bootID,
 		Timing: agent.Timing{Retry: 100 * time.Millisecond, RetryMax: time.Second},
 	})

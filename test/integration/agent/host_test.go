@@ -34,6 +34,7 @@ type host struct {
 	starts     map[string]int
 	factsCalls int
 	hold       *upgrade.HoldFacts
+	lock       *upgrade.LockFacts
 	factsErr   error
 	candErr    error
 	findings   []upgrade.Finding

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/refit-dev/refit/pkg/usage"
+)
+
+// host is a directory with a configuration, and an executor that is never reached.
+func host(t *testing.T) (config string) {
+	t.Helper()
+	dir := t.TempDir()
+	program, config := filepath.Join(dir, "refit-executor"), filepath.Join(dir, "agent.yaml")
+	require.NoError(t, os.WriteFile(program, []byte("#!/bin/false\n"), 0o700))
+	require.NoError(t, os.WriteFile(config, []byte("executor: "+program+"\n"), 0o600))
+	return config
+}
+
+func execute(t *testing.T, stdin string, args ...string) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	cmd := rootCommand()
+	cmd.SetIn(strings.NewReader(stdin))
+	cmd.SetOut(&out)
+	cmd.SetArgs(append([]string{"--config", host(t)}, args...))
+	err := cmd.Execute()
+	return out.String(), err
+}
+
+func TestAMistakeOnTheCommandLineHasItsOwnCode(t *testing.T) {
+	for name, args := range map[string][]string{
+		"an unknown command":       {"bogus"},
+		"an unknown flag":          {"facts", "--bogus"},
+		"an argument too many":     {"facts", "x"},
+		"a file not named":         {"plan"},
+		"a format that is unknown": {"facts", "-o", "xml"},
+		"a format for a plan":      {"plan", "-f", "-", "-o", "xml"},
+		"a level that is unknown":  {"run", "--log-level", "loud"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, err := execute(t, "", args...)
+			require.Error(t, err)
+			assert.Equal(t, usage.ExitCode, exitCode(err), err)
+			assert.Empty(t, out)
+		})
+	}
+}
+
+func TestAPlanReadsItsMachineFromStandardInput(t *testing.T) {
+	_, err := execute(t, "kind: Pod\napiVersion: v1\n", "plan", "-f", "-")
+	require.ErrorContains(t, err, "reading standard input: it is a Pod of v1")
+	assert.Equal(t, exitFault, exitCode(err), "the command line is right")
+}

@@ -1,0 +1,72 @@
+// Package usage tells a mistake on a command line from a fault of the program or the
+// host: who runs a command in a script has to know whether to run it again.
+package usage
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// ExitCode of a command line that cannot be meant.
+const ExitCode = 2
+
+// Error is a mistake on the command line: nothing was begun.
+type Error struct{ cause error }
+
+// Error implements error.
+func (e Error) Error() string { return e.cause.Error() }
+
+// Unwrap returns what was found to be wrong.
+func (e Error) Unwrap() error { return e.cause }
+
+// Errorf words a mistake.
+func Errorf(format string, args ...any) error { return Error{fmt.Errorf(format, args...)} }
+
+// Is says whether an error is a mistake on the command line.
+func Is(err error) bool {
+	var mistake Error
+	return errors.As(err, &mistake)
+}
+
+// OneOf says that a flag has one of the values it may have.
+func OneOf(flag, value string, allowed ...string) error {
+	if slices.Contains(allowed, value) {
+		return nil
+	}
+	return Errorf("--%s %q is not known: it is %s", flag, value, strings.Join(allowed, " or "))
+}
+
+// Strict makes everything that cobra finds wrong with a command line an Error that names
+// the command's help, in a command and all below it. A command that only has others
+// answers with its help, and does not take any word for one of them.
+func Strict(cmd *cobra.Command) {
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return mistake(cmd, err) })
+	if !cmd.Runnable() {
+		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		cmd.Args = cobra.NoArgs
+	}
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error { return mistake(cmd, check(cmd, args)) }
+	}
+	before := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		if err := mistake(cmd, cmd.ValidateRequiredFlags()); err != nil || before == nil {
+			return err
+		}
+		return before(cmd, args)
+	}
+	for _, sub := range cmd.Commands() {
+		Strict(sub)
+	}
+}
+
+func mistake(cmd *cobra.Command, err error) error {
+	if err == nil {
+		return nil
+	}
+	return Errorf("%w (see %s --help)", err, cmd.CommandPath())
+}
