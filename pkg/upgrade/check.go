@@ -178,7 +178,7 @@ func (p *planner) judgeRuntime(want, now Version) error {
 	if !want.SameMinor(newest) {
 		return refuse(ReasonDowngradeRefused, "%s is at %s on this host and the target is %s: a lower minor is refused, unless this host has run the whole target under Refit before; set spec.versions.containerRuntime.version to %s or newer", name, newest.Raw(), want.Raw(), newest.Upstream())
 	}
-	p.find(warning("PatchDowngrade", "%s goes back from %s to %s, as spec has it pinned", name, newest.Raw(), want.Raw()))
+	p.find(warning(FindingRuntimeDowngrade, "%s goes back from %s to %s, as spec has it pinned", name, newest.Raw(), want.Raw()))
 	return nil
 }
 
@@ -234,7 +234,7 @@ func (p *planner) checkDatabase() error {
 		return wait(ReasonPackageDBBroken, "packages are half installed on this host: %s; finish them (on apt hosts: dpkg --configure -a), then the plan goes on by itself", strings.Join(broken, ", "))
 	}
 	if lock := p.in.Facts.Packages.Lock; lock != nil {
-		p.find(info(ReasonPackageLockHeld, "%s; the work waits for it", lock))
+		p.find(info(FindingPackageLockHeld, "%s; the work waits for it", lock))
 	}
 	return nil
 }
@@ -263,7 +263,7 @@ func (p *planner) apiServers() (oldest, newest Version, err error) {
 	s := p.in.Assignment.Skew
 	if s == nil || s.MinAPIServer == "" {
 		if p.in.Standalone {
-			p.find(warning(ReasonSkewUnknown, "no API server was asked whether it takes kubelet %s: see yourself that none is older", p.want.kubelet.Raw()))
+			p.find(warning(FindingSkewUnknown, "no API server was asked whether it takes kubelet %s: see yourself that none is older", p.want.kubelet.Raw()))
 			return Version{}, Version{}, nil
 		}
 		return Version{}, Version{}, wait(ReasonSkewUnknown, "the assignment does not say which API servers are live, so kubelet %s could be newer than one of them", p.want.kubelet.Raw())
@@ -312,9 +312,9 @@ func later(a, b Version) Version {
 // noteUnhandled says what in spec this plan does not carry out, so that nobody takes it for done.
 func (p *planner) noteUnhandled() {
 	if k := p.in.Spec.Kubelet; k != nil && k.Configuration != nil {
-		p.find(warning("KubeletConfigurationIgnored", "spec.kubelet.configuration is not applied by this version of Refit"))
+		p.find(warning(FindingConfigIgnored, "spec.kubelet.configuration is not applied by this version of Refit"))
 	}
 	if os := p.in.Spec.OS; os != nil && os.SecurityUpdates == v1alpha1.SecurityUpdatesApply {
-		p.find(warning("SecurityUpdatesIgnored", "spec.os.securityUpdates is not applied by this version of Refit"))
+		p.find(warning(FindingSecurityUpdatesIgnored, "spec.os.securityUpdates is not applied by this version of Refit"))
 	}
 }
