@@ -29,7 +29,7 @@ func (p *planner) check() error {
 	if !p.work() {
 		return nil
 	}
-	for _, one := range []func() error{p.checkOS, p.checkDatabase, p.checkSkew, p.checkPairing} {
+	for _, one := range []func() error{p.checkOS, p.checkArchitecture, p.checkRoles, p.checkDatabase, p.checkSkew, p.checkPairing} {
 		if err := one(); err != nil {
 			return err
 		}
@@ -73,6 +73,9 @@ func (p *planner) checkControlPlane() error {
 	}
 	p.want.controlPlane, p.want.controlPlaneNow = want, now
 	p.want.controlPlaneChanges = !controlPlaneAt(*control, want)
+	if why := p.probeFailed("containers"); why != "" && !p.want.controlPlaneChanges && (control.ControllerManager == "" || control.Scheduler == "") {
+		return wait(ReasonVersionUnknown, "the containers of this host could not be listed (%s), so it is not known what its controller manager and scheduler run: see that the container runtime answers", why)
+	}
 	switch {
 	case p.want.controlPlaneChanges && p.in.Assignment.KubeadmRole == "":
 		return refuse(ReasonRoleMismatch, "the assignment moves the control plane but does not say whether this machine is the first of the hop (kubeadmRole First) or another (Other)")
@@ -127,6 +130,9 @@ func (p *planner) kubeletNow() (Version, error) {
 	if k == nil {
 		return Version{}, wait(ReasonVersionUnknown, "no kubelet was found on this host: install it, or remove spec.versions.kubelet")
 	}
+	if k.Active { // it runs: what is on disk says nothing about it
+		return parseObserved("kubelet", k.Running)
+	}
 	return parseObserved("kubelet", firstOf(k.Running, k.Installed))
 }
 
@@ -149,9 +155,9 @@ func (p *planner) checkRuntime() error {
 	if seen.Running == "" { // what is installed says nothing of what containers run under
 		return wait(ReasonVersionUnknown, "%s does not answer on this host, so it is not known what %s %s would replace: see that the runtime runs (systemctl status %s)", seen.Name, r.Name, r.Version, seen.Name)
 	}
-	now, ok := ParseRuntime(firstOf(runtimeText(seen)...))
+	now, ok := ParseRuntime(seen.Running)
 	if !ok {
-		return wait(ReasonVersionUnknown, "the version of %s on this host is %q, which is no version: nothing is planned on a guess", seen.Name, firstOf(runtimeText(seen)...))
+		return wait(ReasonVersionUnknown, "the version of %s on this host is %q, which is no version: nothing is planned on a guess; see that it runs and answers", seen.Name, seen.Running)
 	}
 	return p.judgeRuntime(want, now.Version)
 }
@@ -227,6 +233,37 @@ func (p *planner) checkOS() error {
 	}
 	return refuse(ReasonUnsupportedOS, "this host is %s, and its packages could not be read with package manager %q%s: nothing is planned on it; nothing was changed",
 		firstOf(facts.OS.PrettyName, facts.OS.ID, "an unknown system"), facts.Packages.Manager, why)
+}
+
+// architectures are those that Kubernetes is released for on servers.
+var architectures = []string{"amd64", "arm64", "ppc64le", "s390x"}
+
+// checkArchitecture: packages of Kubernetes for anything else are somebody's own, and a
+// same version says nothing about them.
+func (p *planner) checkArchitecture() error {
+	arch := p.in.Facts.OS.Architecture
+	if arch == "" || slices.Contains(architectures, arch) || !p.want.kubeletChanges && !p.want.controlPlaneChanges {
+		return nil
+	}
+	return refuse(ReasonUnsupportedArchitecture, "this host is %s, and Kubernetes is released for %s: upgrade it by hand, or remove spec.versions.kubelet and spec.versions.controlPlane", arch, strings.Join(architectures, ", "))
+}
+
+// checkRoles sees that the host has a control plane exactly when its Machine says so:
+// the order of a hop, its drain and its gates are decided by the role.
+func (p *planner) checkRoles() error {
+	control := p.in.Facts.Control
+	has := control != nil && (control.APIServer != "" || control.Manifests["kube-apiserver"] != "")
+	wants := slices.Contains(p.in.Spec.Roles, v1alpha1.RoleControlPlane)
+	why := p.probeFailed("controlPlane")
+	switch {
+	case has == wants:
+		return nil
+	case has:
+		return refuse(ReasonRoleMismatch, "this host runs an API server, but spec.roles has no ControlPlane: add it, so that the host is upgraded in its order and with its limits")
+	case why != "":
+		return wait(ReasonVersionUnknown, "it could not be found out whether this host runs a control plane (%s), and spec.roles says so: see that its manifests can be read", why)
+	}
+	return refuse(ReasonRoleMismatch, "this host runs no control plane (no static pod manifest of an API server was found), but spec.roles says ControlPlane: correct spec.roles, or set the host up with kubeadm first")
 }
 
 func (p *planner) checkDatabase() error {

@@ -8,12 +8,21 @@ type finder func(p *planner) []Finding
 
 // finders are in the order in which a person would want to read what they find.
 var finders = []finder{
+	unknownFacts,
 	removedFlags,
 	removedGates,
+	cgroupVersion,
 	runtimeLosingSupport,
+	runtimeConfiguration,
 	cgroupDrivers,
+	sandboxImages,
+	runtimeEndpoints,
+	duplicateStaticPods,
+	removedAPIs,
+	etcdFloor,
 	expiringCertificates,
 	space,
+	pendingReboot,
 	foreignManagers,
 	ownersHold,
 	heldPackages,
@@ -30,17 +39,20 @@ func (p *planner) preflight() error {
 	return Refusal(p.findings)
 }
 
-// Refusal turns findings of severity Error into one refusal, with the reason of the first; nil when there are none.
+// Refusal turns findings of severity Error into one refusal, with the reason of the
+// first; nil when there are none. It may pass by itself only when all of them may.
 func Refusal(findings []Finding) error {
 	var blocked *Blocked
 	for _, f := range findings {
 		switch {
 		case f.Severity != SeverityError:
+			continue
 		case blocked == nil:
-			blocked = &Blocked{Reason: f.Reason, Message: f.Message, Terminal: true}
+			blocked = &Blocked{Reason: f.Reason, Message: f.Message}
 		default:
 			blocked.Message += "; " + f.Message
 		}
+		blocked.Terminal = blocked.Terminal || f.Reason != FindingFactUnknown
 	}
 	if blocked == nil {
 		return nil

@@ -19,3 +19,13 @@ func ownersHold(p *planner) []Finding {
 	}
 	return []Finding{warning(FindingHeldByOwner, "%s says %q: this host accepts no grant until its owner removes the file", h.Path, strings.TrimSpace(h.Message))}
 }
+
+// pendingReboot says that the host waits for a reboot that this plan does not bring:
+// until then, part of what is installed does not run.
+func pendingReboot(p *planner) []Finding {
+	r := p.in.Facts.Reboot
+	if !r.Required || p.reboots() {
+		return nil
+	}
+	return []Finding{warning(FindingRebootRequired, "this host asks for a reboot (%s), and this plan does not reboot it: set spec.os.reboot to IfRequired, or reboot it yourself", listOr(r.Packages, "it does not say for what"))}
+}

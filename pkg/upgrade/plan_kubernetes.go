@@ -90,7 +90,9 @@ func (p *planner) kubeadmStep(version Version) Step {
 	}
 	if s := p.in.Spec.Kubeadm; s != nil {
 		for _, id := range s.IgnorePreflightErrors {
-			k.IgnorePreflightErrors = append(k.IgnorePreflightErrors, string(id))
+			if id != FindingRemovedAPI { // Refit's own, which kubeadm does not know
+				k.IgnorePreflightErrors = append(k.IgnorePreflightErrors, string(id))
+			}
 		}
 	}
 	return Step{Kind: StepKubeadmUpgrade, Kubeadm: k, Irreversible: irreversible}

@@ -1,6 +1,7 @@
 package upgrade
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -139,8 +140,12 @@ func TestDisruptionIsTheLeastThatTheChangeNeeds(t *testing.T) {
 		"nothing":                            {worker(), kubeletTo("v1.36.3", "v1.36.4"), v1alpha1.DisruptionNone, false},
 	} {
 		t.Run(name, func(t *testing.T) {
+			facts := workerFacts("v1.36.3", "1.7.28")
+			if slices.Contains(tc.spec.Roles, v1alpha1.RoleControlPlane) {
+				facts = controlPlaneFacts("v1.36.3", "1.7.28")
+			}
 			p := plan(t, PlanInput{
-				Machine: "w1", Spec: tc.spec, Assignment: tc.assignment, Facts: controlPlaneFacts("v1.36.3", "1.7.28"),
+				Machine: "w1", Spec: tc.spec, Assignment: tc.assignment, Facts: facts,
 				Candidates: candidatesOf([]string{"v1.36.4", "v1.37.2"}, []string{"1.7.29", "1.8.0", "2.4.2"}),
 			})
 			assert.Equal(t, tc.want, p.Disruption)
