@@ -75,6 +75,17 @@ type ComponentFacts struct {
 	FlagSources map[string]string `json:"flagSources,omitempty"`
 	// Configuration is the effective configuration of the kubelet as it answers, or its file when it does not.
 	Configuration map[string]any `json:"configuration,omitempty"`
+	// State are the files in which the kubelet keeps what it reads again when it starts.
+	State []KubeletStateFacts `json:"state,omitempty"`
+}
+
+// KubeletStateFacts is one state file of the kubelet.
+type KubeletStateFacts struct {
+	Path string `json:"path"`
+	// Policy that the file was written under; "" where it names none.
+	Policy string `json:"policy,omitempty"`
+	// Broken says why the file cannot be read as what it should be.
+	Broken string `json:"broken,omitempty"`
 }
 
 // RestartPending says that the program on disk is not the one that runs.

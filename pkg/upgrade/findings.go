@@ -12,6 +12,7 @@ var finders = []finder{
 	removedFlags,
 	removedGates,
 	cgroupVersion,
+	kubeletState,
 	runtimeLosingSupport,
 	runtimeConfiguration,
 	cgroupDrivers,

@@ -17,6 +17,7 @@ var factsNeeded = []factNeeded{
 	{"kubelet.flags", (*planner).movesKubelet, "the kubelet could have a flag that the new one does not know"},
 	{"kubelet.flagSources", (*planner).movesKubelet, "the kubelet could have a flag that the new one does not know"},
 	{"kubelet.configuration", (*planner).movesKubelet, "its configuration could hold what the new kubelet does not take"},
+	{"kubelet.state", (*planner).restarts, "the kubelet could not start again on the state it has kept"},
 	{"containerRuntime", (*planner).restarts, "the kubelet and the runtime could not fit each other"},
 	{"containerRuntime.ready", (*planner).restarts, "the kubelet and the runtime could use two cgroup drivers"},
 	{"containerRuntime.configuration", (*planner).movesRuntime, "its configuration could hold what the new runtime refuses"},
