@@ -54,6 +54,9 @@ func TestAPIsThatGoAwayWhileTheyAreAskedForKeepAMinorBack(t *testing.T) {
 		}
 	}
 
+	mended.Facts.Problems = []Problem{{Field: "controlPlane.deprecatedAPIs", Message: "status 403"}}
+	assert.NotEmpty(t, plan(t, mended).Steps, "who has vouched for the clients needs no metrics")
+
 	earlier := controlPlaneHop("v1.30.4", "v1.31.4")
 	earlier.Facts.Control.DeprecatedAPIs = in.Facts.Control.DeprecatedAPIs
 	assert.Empty(t, plan(t, earlier).Findings, "it is still there")
