@@ -102,7 +102,7 @@ func TestKubeletsAreNotBrokenAsTheyWereElsewhere(t *testing.T) {
 		_, err := NewPlan(in)
 		assert.Contains(t, requireBlocked(t, err, FindingGateRemoved).Message, "the kubelet's configuration sets the feature gate InTreePluginGCEUnregister")
 		in = controlPlaneHop("v1.34.4", "v1.35.4")
-		in.Facts.Control.FeatureGates = map[string][]string{"kube-apiserver": {"UserNamespacesPodSecurityStandards"}}
+		in.Facts.Control.FeatureGates = map[string][]string{"kube-apiserver": {"UserNamespacesPodSecurityStandards=true"}}
 		_, err = NewPlan(in)
 		assert.Contains(t, requireBlocked(t, err, FindingGateRemoved).Message, "kube-apiserver sets the feature gate UserNamespacesPodSecurityStandards")
 	})

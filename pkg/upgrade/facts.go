@@ -126,7 +126,7 @@ type ControlFacts struct {
 	Etcd              string `json:"etcd,omitempty"`
 	// Manifests are the versions in the static pod manifests on disk.
 	Manifests map[string]string `json:"manifests,omitempty"`
-	// FeatureGates are those that the manifests set, by component.
+	// FeatureGates are those that the manifests set, such as NodeSwap=true, by component.
 	FeatureGates map[string][]string `json:"featureGates,omitempty"`
 	// DeprecatedAPIs are those that somebody has asked this host's API server for since it started.
 	DeprecatedAPIs []DeprecatedAPIFacts `json:"deprecatedAPIs,omitempty"`

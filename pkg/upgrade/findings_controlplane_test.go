@@ -101,7 +101,7 @@ func TestEtcdGoesTo36OnlyFromAReleaseThatHasSetItsMembershipRight(t *testing.T) 
 
 func TestAGateInTheManifestOfAComponentIsFoundToo(t *testing.T) {
 	in := controlPlaneHop("v1.30.4", "v1.31.2")
-	in.Facts.Control.FeatureGates = map[string][]string{"kube-apiserver": {"NodeSwap", "ConsistentHTTPGetHandlers"}}
+	in.Facts.Control.FeatureGates = map[string][]string{"kube-apiserver": {"NodeSwap=true", "ConsistentHTTPGetHandlers=true"}}
 	_, err := NewPlan(in)
 	blocked := requireBlocked(t, err, FindingGateRemoved)
 	assert.Contains(t, blocked.Message, "kube-apiserver")

@@ -34,55 +34,6 @@ func (p *planner) kubeadmCleans(path, flag string) bool {
 	return runs && path == kubeadmFlagsFile && version.Known() && kubeadmCleansFlags[flag] == int(version.sem.Minor())
 }
 
-// removedGates finds feature gates that the target no longer knows: a component that is told one does not start.
-func removedGates(p *planner) []Finding {
-	var out []Finding
-	set := p.kubeletGates()
-	for _, gate := range sortedKeys(set) {
-		if minor, removed := goneBy(featureGatesRemoved, gate, p.want.kubelet); removed {
-			out = append(out, failure(FindingGateRemoved, "%s sets the feature gate %s, which does not exist from v1.%d on, so the kubelet would not start: remove it there (a kubeadm cluster also has it in the ConfigMap kubelet-config), then retry", set[gate], gate, minor))
-		}
-	}
-	return append(out, p.removedControlPlaneGates()...)
-}
-
-// kubeletGates are the gates that the kubelet is told, and where; none when it stays.
-func (p *planner) kubeletGates() map[string]string {
-	set := map[string]string{}
-	k := p.in.Facts.Kubelet
-	if k == nil || !p.want.kubeletChanges {
-		return set
-	}
-	if gates, ok := k.Configuration["featureGates"].(map[string]any); ok {
-		for gate := range gates {
-			set[gate] = "the kubelet's configuration"
-		}
-	}
-	for _, path := range sortedKeys(k.FlagSources) {
-		for _, gate := range gatesIn(k.FlagSources[path]) {
-			set[gate] = path
-		}
-	}
-	return set
-}
-
-// removedControlPlaneGates looks at what kubeadm's manifests set, which it would set again.
-func (p *planner) removedControlPlaneGates() []Finding {
-	control := p.in.Facts.Control
-	if control == nil || !p.want.controlPlaneChanges {
-		return nil
-	}
-	var out []Finding
-	for _, component := range slices.Sorted(maps.Keys(control.FeatureGates)) {
-		for _, gate := range control.FeatureGates[component] {
-			if minor, removed := goneBy(featureGatesRemoved, gate, p.want.controlPlane); removed {
-				out = append(out, failure(FindingGateRemoved, "the manifest of %s sets the feature gate %s, which does not exist from v1.%d on, so it would not start: remove it from extraArgs in the ConfigMap kubeadm-config of kube-system and from the manifest, then retry", component, gate, minor))
-			}
-		}
-	}
-	return out
-}
-
 // cgroupV1Minor is the first kubelet that does not start on cgroup v1 unless it is told to
 // (failCgroupV1 is true by default, https://github.com/kubernetes/enhancements/issues/5573).
 const cgroupV1Minor = "v1.35.0"
@@ -119,23 +70,6 @@ func flagsIn(lines string) []string {
 		name, _, _ := strings.Cut(word, "=")
 		if !slices.Contains(out, name) {
 			out = append(out, name)
-		}
-	}
-	return out
-}
-
-// gatesIn are the feature gates that flags set, as --feature-gates=A=true,B=false.
-func gatesIn(lines string) []string {
-	var out []string
-	for _, word := range flagWords(lines) {
-		value, ok := strings.CutPrefix(word, "feature-gates=")
-		if !ok {
-			continue
-		}
-		for pair := range strings.SplitSeq(value, ",") {
-			if gate, _, _ := strings.Cut(pair, "="); gate != "" {
-				out = append(out, gate)
-			}
 		}
 	}
 	return out

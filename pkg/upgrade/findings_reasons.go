@@ -10,6 +10,7 @@ const (
 	// The kubelet and what configures it.
 	FindingFlagRemoved    = "KubeletFlagRemoved"
 	FindingGateRemoved    = "FeatureGateRemoved"
+	FindingGateLocked     = "FeatureGateLocked"
 	FindingKubeletState   = "KubeletStateInvalid"
 	FindingCgroupV1       = "CgroupV1Refused"
 	FindingKubectlLeft    = "KubectlLeftAlone"

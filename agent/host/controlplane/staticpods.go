@@ -47,7 +47,7 @@ func (c *ControlPlane) StaticPods(dir string) ([]upgrade.StaticPodFacts, error) 
 	return pods, problems
 }
 
-// FeatureGates are those that the manifests set, by component.
+// FeatureGates are those that the manifests set, such as NodeSwap=true, by component.
 func (c *ControlPlane) FeatureGates() (map[string][]string, error) {
 	var problems error
 	gates := map[string][]string{}
@@ -61,8 +61,8 @@ func (c *ControlPlane) FeatureGates() (map[string][]string, error) {
 			continue
 		}
 		for pair := range strings.SplitSeq(m.flag("feature-gates"), ",") {
-			if gate, _, _ := strings.Cut(strings.TrimSpace(pair), "="); gate != "" {
-				gates[component] = append(gates[component], gate)
+			if pair = strings.TrimSpace(pair); pair != "" {
+				gates[component] = append(gates[component], pair)
 			}
 		}
 	}

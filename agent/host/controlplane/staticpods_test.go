@@ -39,7 +39,7 @@ func TestTheFeatureGatesOfTheManifestsAreFound(t *testing.T) {
 	write(t, c, manifestDir+"/kube-scheduler.yaml", "spec:\n  containers:\n  - name: kube-scheduler\n    command: [kube-scheduler]\n")
 	gates, err := c.FeatureGates()
 	require.NoError(t, err)
-	assert.Equal(t, map[string][]string{"kube-apiserver": {"NodeSwap", "AppArmor"}}, gates)
+	assert.Equal(t, map[string][]string{"kube-apiserver": {"NodeSwap=true", "AppArmor=false"}}, gates)
 	write(t, c, manifestDir+"/etcd.yaml", "spec: [")
 	_, err = c.FeatureGates()
 	require.ErrorContains(t, err, "etcd.yaml")

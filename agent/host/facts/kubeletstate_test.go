@@ -24,7 +24,7 @@ func TestWhatIsFoundIsPartOfTheFacts(t *testing.T) {
 	assert.Equal(t, 2, g.facts.OS.CgroupVersion)
 	require.NotNil(t, g.facts.Kubelet)
 	require.Len(t, g.facts.Kubelet.State, 1)
-	assert.Equal(t, map[string][]string{"kube-scheduler": {"NodeSwap"}}, g.facts.Control.FeatureGates)
+	assert.Equal(t, map[string][]string{"kube-scheduler": {"NodeSwap=true"}}, g.facts.Control.FeatureGates)
 
 	blind := gather(New(tree(t, map[string]string{"etc/os-release": "ID=debian\n", "var/lib/kubelet/cpu_manager_state/x": ""}), p.Units))
 	require.NoError(t, blind.os(t.Context()))
