@@ -108,8 +108,9 @@ var judgedElsewhere = []string{
 	"kubelet.installed", "containerRuntime.installed", "kubeadm", "kubeProxy", // what is on disk, or is only reported
 	"containerRuntime.sandboxes",                                              // a number for people
 	"host", "host.hostname", "host.machineID", "host.systemUUID", "os.kernel", // identity is the node's
-	"conflictingManagers", // a warning
-	"hold",                // what cannot be read holds
+	"packages.installed.changedBy", // who it was is for people
+	"conflictingManagers",          // a warning
+	"hold",                         // what cannot be read holds
 }
 
 // Every problem that a probe can report is either needed for a plan or judged elsewhere: none is forgotten.
