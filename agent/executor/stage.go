@@ -168,7 +168,7 @@ func (s Stager) kubeadmImages(ctx context.Context, stage upgrade.Step, a answer)
 }
 
 func imageFinding(format string, args ...any) upgrade.Finding {
-	return upgrade.Finding{Severity: upgrade.SeverityWarning, Reason: "ImageNotStaged", Message: fmt.Sprintf(format, args...)}
+	return upgrade.Finding{Severity: upgrade.SeverityWarning, Reason: upgrade.FindingImageNotStaged, Message: fmt.Sprintf(format, args...)}
 }
 
 // askKubeadm asks the staged kubeadm, out of its package; the installed one where the plan leaves it.

@@ -93,13 +93,17 @@ func TestEachFailureHasItsReasonAndFreezesNothing(t *testing.T) {
 		reason   string
 		terminal bool
 	}{
-		"the host cannot be probed":         {failing("facts", plain), planning.ReasonProbeFailed, false},
-		"the repository is away":            {failing("candidates", plain), planning.ReasonSourceUnavailable, false},
-		"the executor says why":             {failing("candidates", &upgrade.Blocked{Reason: "KeyExpired", Message: "m", Terminal: true}), "KeyExpired", true},
-		"the version is nowhere":            {func(x *executor) { x.offers = nil }, upgrade.ReasonVersionNotFound, true},
-		"the staging breaks":                {failing("stage", plain), planning.ReasonStageFailed, false},
-		"the staging refuses":               {refusing("DiskFull"), "DiskFull", true},
-		"the staging refuses without words": {func(x *executor) { x.staged = launch.StageResult{Refused: true} }, planning.ReasonStageFailed, true},
+		"the host cannot be probed":             {failing("facts", plain), planning.ReasonProbeFailed, false},
+		"the repository is away":                {failing("candidates", plain), planning.ReasonSourceUnavailable, false},
+		"the executor says why":                 {failing("candidates", &upgrade.Blocked{Reason: "KeyExpired", Message: "m", Terminal: true}), "KeyExpired", true},
+		"the version is nowhere":                {func(x *executor) { x.offers = nil }, upgrade.ReasonVersionNotFound, true},
+		"a hold may be there that was not seen": {unreadable("packages.holds"), upgrade.FindingFactUnknown, false},
+		"packages may be in pieces":             {unreadable("packages.broken"), upgrade.FindingFactUnknown, false},
+		"free space was not looked at":          {unreadable("mounts"), upgrade.FindingFactUnknown, false},
+		"the host may be another node":          {unreadable("node"), upgrade.FindingFactUnknown, false},
+		"the staging breaks":                    {failing("stage", plain), planning.ReasonStageFailed, false},
+		"the staging refuses":                   {refusing("DiskFull"), "DiskFull", true},
+		"the staging refuses without words":     {func(x *executor) { x.staged = launch.StageResult{Refused: true} }, planning.ReasonStageFailed, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x, records := opensslHost(), store.New(t.TempDir())
@@ -118,6 +122,13 @@ func TestEachFailureHasItsReasonAndFreezesNothing(t *testing.T) {
 
 func failing(call string, err error) func(*executor) {
 	return func(x *executor) { x.fail = map[string]error{call: err} }
+}
+
+// unreadable is a host of which one probe failed.
+func unreadable(field string) func(*executor) {
+	return func(x *executor) {
+		x.facts.Problems = []upgrade.Problem{{Field: field, Message: "input/output error"}}
+	}
 }
 
 func refusing(reason string) func(*executor) {

@@ -77,7 +77,7 @@ func TestFactsBecomeObservedVersions(t *testing.T) {
 		"only packages in spec, those that are absent too")
 }
 
-// B73: what runs counts, not what is on disk.
+// What runs counts, not what is on disk.
 func TestOldProcessIsReportedWithItsRunningVersion(t *testing.T) {
 	f := facts()
 	f.Kubelet.Installed = "v1.36.4"
@@ -278,7 +278,7 @@ func packages(names ...string) v1alpha1.MachineSpec {
 	return spec
 }
 
-// B76: drift is what happened without us.
+// Drift is what happened without us.
 func TestDrift(t *testing.T) {
 	wish := v1alpha1.MachineSpec{}
 	wish.Versions = &v1alpha1.Versions{Kubelet: "v1.36.3"}

@@ -29,7 +29,7 @@ func (p *planner) check() error {
 	if !p.work() {
 		return nil
 	}
-	for _, one := range []func() error{p.checkOS, p.checkDatabase, p.checkSkew, p.checkPairing} {
+	for _, one := range []func() error{p.checkOS, p.checkArchitecture, p.checkRoles, p.checkDatabase, p.checkSkew, p.checkPairing} {
 		if err := one(); err != nil {
 			return err
 		}
@@ -73,6 +73,9 @@ func (p *planner) checkControlPlane() error {
 	}
 	p.want.controlPlane, p.want.controlPlaneNow = want, now
 	p.want.controlPlaneChanges = !controlPlaneAt(*control, want)
+	if why := p.probeFailed("containers"); why != "" && !p.want.controlPlaneChanges && (control.ControllerManager == "" || control.Scheduler == "") {
+		return wait(ReasonVersionUnknown, "the containers of this host could not be listed (%s), so it is not known what its controller manager and scheduler run: see that the container runtime answers", why)
+	}
 	switch {
 	case p.want.controlPlaneChanges && p.in.Assignment.KubeadmRole == "":
 		return refuse(ReasonRoleMismatch, "the assignment moves the control plane but does not say whether this machine is the first of the hop (kubeadmRole First) or another (Other)")
@@ -127,6 +130,9 @@ func (p *planner) kubeletNow() (Version, error) {
 	if k == nil {
 		return Version{}, wait(ReasonVersionUnknown, "no kubelet was found on this host: install it, or remove spec.versions.kubelet")
 	}
+	if k.Active { // it runs: what is on disk says nothing about it
+		return parseObserved("kubelet", k.Running)
+	}
 	return parseObserved("kubelet", firstOf(k.Running, k.Installed))
 }
 
@@ -149,9 +155,9 @@ func (p *planner) checkRuntime() error {
 	if seen.Running == "" { // what is installed says nothing of what containers run under
 		return wait(ReasonVersionUnknown, "%s does not answer on this host, so it is not known what %s %s would replace: see that the runtime runs (systemctl status %s)", seen.Name, r.Name, r.Version, seen.Name)
 	}
-	now, ok := ParseRuntime(firstOf(runtimeText(seen)...))
+	now, ok := ParseRuntime(seen.Running)
 	if !ok {
-		return wait(ReasonVersionUnknown, "the version of %s on this host is %q, which is no version: nothing is planned on a guess", seen.Name, firstOf(runtimeText(seen)...))
+		return wait(ReasonVersionUnknown, "the version of %s on this host is %q, which is no version: nothing is planned on a guess; see that it runs and answers", seen.Name, seen.Running)
 	}
 	return p.judgeRuntime(want, now.Version)
 }
@@ -178,7 +184,7 @@ func (p *planner) judgeRuntime(want, now Version) error {
 	if !want.SameMinor(newest) {
 		return refuse(ReasonDowngradeRefused, "%s is at %s on this host and the target is %s: a lower minor is refused, unless this host has run the whole target under Refit before; set spec.versions.containerRuntime.version to %s or newer", name, newest.Raw(), want.Raw(), newest.Upstream())
 	}
-	p.find(warning("PatchDowngrade", "%s goes back from %s to %s, as spec has it pinned", name, newest.Raw(), want.Raw()))
+	p.find(warning(FindingRuntimeDowngrade, "%s goes back from %s to %s, as spec has it pinned", name, newest.Raw(), want.Raw()))
 	return nil
 }
 
@@ -229,12 +235,43 @@ func (p *planner) checkOS() error {
 		firstOf(facts.OS.PrettyName, facts.OS.ID, "an unknown system"), facts.Packages.Manager, why)
 }
 
+// architectures are those that Kubernetes is released for on servers.
+var architectures = []string{"amd64", "arm64", "ppc64le", "s390x"}
+
+// checkArchitecture: packages of Kubernetes for anything else are somebody's own, and a
+// same version says nothing about them.
+func (p *planner) checkArchitecture() error {
+	arch := p.in.Facts.OS.Architecture
+	if arch == "" || slices.Contains(architectures, arch) || !p.want.kubeletChanges && !p.want.controlPlaneChanges {
+		return nil
+	}
+	return refuse(ReasonUnsupportedArchitecture, "this host is %s, and Kubernetes is released for %s: upgrade it by hand, or remove spec.versions.kubelet and spec.versions.controlPlane", arch, strings.Join(architectures, ", "))
+}
+
+// checkRoles sees that the host has a control plane exactly when its Machine says so:
+// the order of a hop, its drain and its gates are decided by the role.
+func (p *planner) checkRoles() error {
+	control := p.in.Facts.Control
+	has := control != nil && (control.APIServer != "" || control.Manifests["kube-apiserver"] != "")
+	wants := slices.Contains(p.in.Spec.Roles, v1alpha1.RoleControlPlane)
+	why := p.probeFailed("controlPlane")
+	switch {
+	case has == wants:
+		return nil
+	case has:
+		return refuse(ReasonRoleMismatch, "this host runs an API server, but spec.roles has no ControlPlane: add it, so that the host is upgraded in its order and with its limits")
+	case why != "":
+		return wait(ReasonVersionUnknown, "it could not be found out whether this host runs a control plane (%s), and spec.roles says so: see that its manifests can be read", why)
+	}
+	return refuse(ReasonRoleMismatch, "this host runs no control plane (no static pod manifest of an API server was found), but spec.roles says ControlPlane: correct spec.roles, or set the host up with kubeadm first")
+}
+
 func (p *planner) checkDatabase() error {
 	if broken := p.in.Facts.Packages.Broken; len(broken) > 0 {
 		return wait(ReasonPackageDBBroken, "packages are half installed on this host: %s; finish them (on apt hosts: dpkg --configure -a), then the plan goes on by itself", strings.Join(broken, ", "))
 	}
 	if lock := p.in.Facts.Packages.Lock; lock != nil {
-		p.find(info(ReasonPackageLockHeld, "%s; the work waits for it", lock))
+		p.find(info(FindingPackageLockHeld, "%s; the work waits for it", lock))
 	}
 	return nil
 }
@@ -263,7 +300,7 @@ func (p *planner) apiServers() (oldest, newest Version, err error) {
 	s := p.in.Assignment.Skew
 	if s == nil || s.MinAPIServer == "" {
 		if p.in.Standalone {
-			p.find(warning(ReasonSkewUnknown, "no API server was asked whether it takes kubelet %s: see yourself that none is older", p.want.kubelet.Raw()))
+			p.find(warning(FindingSkewUnknown, "no API server was asked whether it takes kubelet %s: see yourself that none is older", p.want.kubelet.Raw()))
 			return Version{}, Version{}, nil
 		}
 		return Version{}, Version{}, wait(ReasonSkewUnknown, "the assignment does not say which API servers are live, so kubelet %s could be newer than one of them", p.want.kubelet.Raw())
@@ -312,9 +349,9 @@ func later(a, b Version) Version {
 // noteUnhandled says what in spec this plan does not carry out, so that nobody takes it for done.
 func (p *planner) noteUnhandled() {
 	if k := p.in.Spec.Kubelet; k != nil && k.Configuration != nil {
-		p.find(warning("KubeletConfigurationIgnored", "spec.kubelet.configuration is not applied by this version of Refit"))
+		p.find(warning(FindingConfigIgnored, "spec.kubelet.configuration is not applied by this version of Refit"))
 	}
 	if os := p.in.Spec.OS; os != nil && os.SecurityUpdates == v1alpha1.SecurityUpdatesApply {
-		p.find(warning("SecurityUpdatesIgnored", "spec.os.securityUpdates is not applied by this version of Refit"))
+		p.find(warning(FindingSecurityUpdatesIgnored, "spec.os.securityUpdates is not applied by this version of Refit"))
 	}
 }

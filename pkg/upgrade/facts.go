@@ -25,11 +25,13 @@ type Facts struct {
 	Node      *NodeFacts      `json:"node,omitempty"`
 	Packages  PackageFacts    `json:"packages"`
 	Reboot    RebootFacts     `json:"reboot"`
-	Mounts    []MountFacts    `json:"mounts,omitempty"`
-	Certs     []CertFacts     `json:"certificates,omitempty"`
-	Conflicts []ConflictFacts `json:"conflictingManagers,omitempty"`
-	Hold      *HoldFacts      `json:"hold,omitempty"`
-	Problems  []Problem       `json:"problems,omitempty"`
+	// StaticPods are the manifests that the kubelet reads, each file of its directory.
+	StaticPods []StaticPodFacts `json:"staticPods,omitempty"`
+	Mounts     []MountFacts     `json:"mounts,omitempty"`
+	Certs      []CertFacts      `json:"certificates,omitempty"`
+	Conflicts  []ConflictFacts  `json:"conflictingManagers,omitempty"`
+	Hold       *HoldFacts       `json:"hold,omitempty"`
+	Problems   []Problem        `json:"problems,omitempty"`
 }
 
 // Problem is a probe that failed: the field it would have filled, and why.
@@ -55,6 +57,8 @@ type OSFacts struct {
 	Family       string   `json:"family,omitempty"` // apt | dnf | zypper | "" (unsupported)
 	Kernel       string   `json:"kernel,omitempty"`
 	Architecture string   `json:"architecture,omitempty"` // Go's spelling
+	// CgroupVersion is 2 for the unified hierarchy and 1 for anything else, hybrid ones too.
+	CgroupVersion int `json:"cgroupVersion,omitempty"`
 }
 
 // ComponentFacts is a program that runs as a unit, or a tool on disk.
@@ -71,6 +75,17 @@ type ComponentFacts struct {
 	FlagSources map[string]string `json:"flagSources,omitempty"`
 	// Configuration is the effective configuration of the kubelet as it answers, or its file when it does not.
 	Configuration map[string]any `json:"configuration,omitempty"`
+	// State are the files in which the kubelet keeps what it reads again when it starts.
+	State []KubeletStateFacts `json:"state,omitempty"`
+}
+
+// KubeletStateFacts is one state file of the kubelet.
+type KubeletStateFacts struct {
+	Path string `json:"path"`
+	// Policy that the file was written under; "" where it names none.
+	Policy string `json:"policy,omitempty"`
+	// Broken says why the file cannot be read as what it should be.
+	Broken string `json:"broken,omitempty"`
 }
 
 // RestartPending says that the program on disk is not the one that runs.
@@ -90,6 +105,17 @@ type RuntimeFacts struct {
 	CgroupDriver string `json:"cgroupDriver,omitempty"`
 	SandboxImage string `json:"sandboxImage,omitempty"`
 	Sandboxes    int    `json:"sandboxes,omitempty"`
+	// Configuration of containerd, as far as another version of it may read it otherwise.
+	Configuration *RuntimeConfigFacts `json:"configuration,omitempty"`
+}
+
+// RuntimeConfigFacts is what containerd is configured with.
+type RuntimeConfigFacts struct {
+	Path string `json:"path"`
+	// Version that the file names; 0 when it names none, or when there is no file.
+	Version int `json:"version,omitempty"`
+	// Settings in effect that not every version takes, by their table and name. What may hold a secret has no value.
+	Settings map[string]string `json:"settings,omitempty"`
 }
 
 // ControlFacts is this host's own control plane.
@@ -100,6 +126,26 @@ type ControlFacts struct {
 	Etcd              string `json:"etcd,omitempty"`
 	// Manifests are the versions in the static pod manifests on disk.
 	Manifests map[string]string `json:"manifests,omitempty"`
+	// FeatureGates are those that the manifests set, such as NodeSwap=true, by component.
+	FeatureGates map[string][]string `json:"featureGates,omitempty"`
+	// DeprecatedAPIs are those that somebody has asked this host's API server for since it started.
+	DeprecatedAPIs []DeprecatedAPIFacts `json:"deprecatedAPIs,omitempty"`
+}
+
+// DeprecatedAPIFacts is an API that is still asked for although it goes away.
+type DeprecatedAPIFacts struct {
+	Group          string `json:"group,omitempty"`
+	Version        string `json:"version"`
+	Resource       string `json:"resource"`
+	Subresource    string `json:"subresource,omitempty"`
+	RemovedRelease string `json:"removedRelease"` // 1.32
+}
+
+// StaticPodFacts is one static pod manifest.
+type StaticPodFacts struct {
+	Path      string `json:"path"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
 }
 
 // NodeFacts is the node identity of the host, from the kubelet's client certificate.

@@ -34,30 +34,23 @@ func (p *planner) kubeadmCleans(path, flag string) bool {
 	return runs && path == kubeadmFlagsFile && version.Known() && kubeadmCleansFlags[flag] == int(version.sem.Minor())
 }
 
-// removedGates finds feature gates that the target no longer knows: a component that is told one does not start.
-func removedGates(p *planner) []Finding {
-	k := p.in.Facts.Kubelet
-	if k == nil || !p.want.kubeletChanges {
+// cgroupV1Minor is the first kubelet that does not start on cgroup v1 unless it is told to
+// (failCgroupV1 is true by default, https://github.com/kubernetes/enhancements/issues/5573).
+const cgroupV1Minor = "v1.35.0"
+
+// cgroupVersion refuses to bring a host of cgroup v1 a kubelet that would not start on it.
+func cgroupVersion(p *planner) []Finding {
+	floor, _ := ParseKubernetes(cgroupV1Minor)
+	crosses := p.want.kubeletChanges && p.want.kubelet.MinorsAhead(floor) >= 0 && p.want.kubeletNow.MinorsAhead(floor) < 0
+	if !crosses || p.in.Facts.OS.CgroupVersion != 1 {
 		return nil
 	}
-	set := map[string]string{}
-	if gates, ok := k.Configuration["featureGates"].(map[string]any); ok {
-		for gate := range gates {
-			set[gate] = "the kubelet's configuration"
-		}
+	k := p.in.Facts.Kubelet
+	fails, said := k.Configuration["failCgroupV1"].(bool)
+	if said && !fails || flagValue(k, "fail-cgroupv1") == "false" {
+		return []Finding{warning(FindingCgroupV1, "this host uses cgroup v1, which kubelet %s still takes since failCgroupV1 is false, and a later one will not: boot the host with systemd.unified_cgroup_hierarchy=1", p.want.kubelet.Raw())}
 	}
-	for _, path := range sortedKeys(k.FlagSources) {
-		for _, gate := range gatesIn(k.FlagSources[path]) {
-			set[gate] = path
-		}
-	}
-	var out []Finding
-	for _, gate := range sortedKeys(set) {
-		if minor, removed := goneBy(featureGatesRemoved, gate, p.want.kubelet); removed {
-			out = append(out, failure(FindingGateRemoved, "%s sets the feature gate %s, which does not exist from v1.%d on, so the kubelet would not start: remove it there (a kubeadm cluster also has it in the ConfigMap kubelet-config), then retry", set[gate], gate, minor))
-		}
-	}
-	return out
+	return []Finding{failure(FindingCgroupV1, "this host uses cgroup v1, on which kubelets from v1.35 do not start: boot it with systemd.unified_cgroup_hierarchy=1, or set failCgroupV1: false in the kubelet's configuration (in a kubeadm cluster in the ConfigMap kubelet-config, too), then retry")}
 }
 
 // goneBy says whether something is removed at or before a target, and in which minor.
@@ -77,23 +70,6 @@ func flagsIn(lines string) []string {
 		name, _, _ := strings.Cut(word, "=")
 		if !slices.Contains(out, name) {
 			out = append(out, name)
-		}
-	}
-	return out
-}
-
-// gatesIn are the feature gates that flags set, as --feature-gates=A=true,B=false.
-func gatesIn(lines string) []string {
-	var out []string
-	for _, word := range flagWords(lines) {
-		value, ok := strings.CutPrefix(word, "feature-gates=")
-		if !ok {
-			continue
-		}
-		for pair := range strings.SplitSeq(value, ",") {
-			if gate, _, _ := strings.Cut(pair, "="); gate != "" {
-				out = append(out, gate)
-			}
 		}
 	}
 	return out

@@ -15,7 +15,6 @@ func kubeletHop(from, to string) PlanInput {
 	return PlanInput{Machine: "w1", Spec: worker(), Assignment: kubeletTo(to, to), Facts: workerFacts(from, "2.4.2"), Candidates: candidatesOf([]string{to}, nil)}
 }
 
-// Casebook B30.
 func TestAFlagThatTheTargetDoesNotKnowIsFoundWhereItIsSet(t *testing.T) {
 	const (
 		kubeadmArgs = `KUBELET_KUBEADM_ARGS="--container-runtime=remote --container-runtime-endpoint=unix:///run/containerd/containerd.sock --pod-infra-container-image=k8s.gcr.io/pause:3.4.1"`
@@ -51,7 +50,6 @@ func TestAFlagThatTheTargetDoesNotKnowIsFoundWhereItIsSet(t *testing.T) {
 	}
 }
 
-// Casebook B31.
 func TestAFeatureGateThatTheTargetDoesNotKnowIsFound(t *testing.T) {
 	in := kubeletHop("v1.30.4", "v1.31.2")
 	in.Facts.Kubelet.Configuration = map[string]any{"featureGates": map[string]any{"InTreePluginGCEUnregister": true, "NodeSwap": true}}
@@ -70,7 +68,6 @@ func TestAFeatureGateThatTheTargetDoesNotKnowIsFound(t *testing.T) {
 	assert.Empty(t, plan(t, in).Findings, "v1.34 still knows it")
 }
 
-// Casebook B57.
 func TestTwoCgroupDriversOnOneHostAreRefused(t *testing.T) {
 	in := kubeletHop("v1.36.3", "v1.36.4")
 	in.Facts.Runtime.Running, in.Facts.Runtime.CgroupDriver = "v1.7.28", "cgroupfs"
@@ -95,7 +92,6 @@ func TestARuntimeThatLosesSupportIsAWarningUntilItIsReplaced(t *testing.T) {
 	assert.Empty(t, plan(t, in).Findings, "it moves in the same window")
 }
 
-// Casebook B37.
 func TestNothingIsRestartedIntoAnExpiredCertificate(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	in := kubeletHop("v1.36.3", "v1.36.4")
@@ -110,7 +106,6 @@ func TestNothingIsRestartedIntoAnExpiredCertificate(t *testing.T) {
 	assert.Empty(t, plan(t, in).Findings)
 }
 
-// Casebook B23.
 func TestAPlanThatWouldFillAFileSystemIsRefused(t *testing.T) {
 	const mib = 1 << 20
 	in := kubeletHop("v1.36.3", "v1.36.4")
@@ -132,7 +127,7 @@ func TestAPlanThatWouldFillAFileSystemIsRefused(t *testing.T) {
 	assert.Contains(t, requireBlocked(t, err, FindingNoSpace).Message, "/boot")
 }
 
-// Casebook B53, B13: what others do to the host is said, and nothing is done about it.
+// What others do to the host is said, and nothing is done about it.
 func TestOthersOnTheHostAreReported(t *testing.T) {
 	in := kubeletHop("v1.36.3", "v1.36.4")
 	in.Facts.Conflicts = []ConflictFacts{{Name: "unattended-upgrades", Detail: "APT::Periodic::Unattended-Upgrade 1"}}

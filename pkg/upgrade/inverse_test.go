@@ -38,7 +38,7 @@ func TestAKubeletThatWasStoppedIsStartedAgain(t *testing.T) {
 	assert.Equal(t, Step{Kind: StepRestartUnit, Unit: "kubelet.service"}, back)
 }
 
-// Casebook B64: what cannot be undone says so, and every other step of a plan can be.
+// What cannot be undone says so, and every other step of a plan can be.
 func TestEveryStepOfAPlanIsUndoneOrSaysWhyNot(t *testing.T) {
 	a := controlPlaneTo("v1.37.2")
 	a.Target.ContainerRuntime = containerdAt("2.4.2")

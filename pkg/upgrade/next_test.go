@@ -60,7 +60,7 @@ func TestAWorkerFollowsAnUpgradedControlPlane(t *testing.T) {
 	assert.Equal(t, v1alpha1.KubeadmOther, role)
 }
 
-// Casebook B25: kubeadm's own limit is stricter than the policy up to v1.28, and so is the policy for old kubelets.
+// Kubeadm's own limit is stricter than the policy up to v1.28, and so is the policy for old kubelets.
 func TestTheStricterOfPolicyAndKubeadmDecides(t *testing.T) {
 	for name, tc := range map[string]struct {
 		api, target, kubelet string
@@ -137,7 +137,7 @@ func TestTheFirstOfSeveralControlPlanesLeavesItsKubelet(t *testing.T) {
 	assert.Equal(t, v1alpha1.Versions{ControlPlane: "v1.37.2"}, target.Versions)
 }
 
-// Casebook B26: whatever is asked for, no kubelet goes past the oldest live API server.
+// Whatever is asked for, no kubelet goes past the oldest live API server.
 func TestAKubeletNeverGoesPastTheOldestAPIServer(t *testing.T) {
 	w := at("w1", "v1.29.7", "", wishKubelet("v1.30.4"))
 	fleet := Fleet{Hosts: []HostState{at("cp1", "v1.29.7", "v1.30.4", v1alpha1.Versions{}), at("cp2", "v1.29.7", "v1.29.7", v1alpha1.Versions{}), w}}
@@ -162,7 +162,7 @@ func TestARuntimeDoesNotWaitForAControlPlaneThatWillNotMove(t *testing.T) {
 	requireBlocked(t, blocked, ReasonWaitingForControlPlane)
 }
 
-// Casebook B72: a control plane that is managed elsewhere is judged by its live API servers.
+// A control plane that is managed elsewhere is judged by its live API servers.
 func TestWithoutAnyKnownAPIServerNoKubeletMoves(t *testing.T) {
 	w := at("w1", "v1.36.3", "", wishKubelet("v1.37.2"))
 	_, _, _, blocked := NextTarget(Fleet{Hosts: []HostState{w}}, w, w.Wish)

@@ -11,9 +11,14 @@ type runtimeFloor struct {
 
 // runtimeFloors is the runtime × kubelet table: kubelets that no longer take an older runtime.
 var runtimeFloors = map[v1alpha1.RuntimeName][]runtimeFloor{
-	v1alpha1.RuntimeContainerd: {{kubelet: "v1.26.0", runtime: "1.6.0", why: "it speaks only CRI v1"}},
-	v1alpha1.RuntimeCRIO:       {{kubelet: "v1.26.0", runtime: "1.20.0", why: "it speaks only CRI v1"}},
+	v1alpha1.RuntimeContainerd: {{kubelet: "v1.26.0", runtime: "1.6.0", why: "it speaks only CRI v1"}, {kubelet: "v1.38.0", runtime: "2.0.0", why: toldDriver}},
+	v1alpha1.RuntimeCRIO:       {{kubelet: "v1.26.0", runtime: "1.20.0", why: "it speaks only CRI v1"}, {kubelet: "v1.38.0", runtime: "1.28.0", why: toldDriver}},
 }
+
+// toldDriver: kubelets up to v1.37 fall back to their own configuration, and count such
+// runtimes in kubelet_cri_losing_support with version 1.38.0
+// (https://github.com/kubernetes/enhancements/issues/4033).
+const toldDriver = "it wants to be told the cgroup driver by the runtime"
 
 // checkPairing sees that the kubelet after the hop takes the runtime after the hop.
 func (p *planner) checkPairing() error {
@@ -25,6 +30,9 @@ func (p *planner) checkPairing() error {
 	if !runtime.Known() {
 		seen, _ := ParseRuntime(firstOf(runtimeText(r)...))
 		runtime = seen.Version
+	}
+	if _, judged := runtimeFloors[v1alpha1.RuntimeName(r.Name)]; judged && !runtime.Known() {
+		return wait(ReasonVersionUnknown, "the version of %s on this host is %q, so it is not known whether kubelet %s takes it: see that the runtime runs", r.Name, firstOf(runtimeText(r)...), p.want.kubelet.Raw())
 	}
 	for _, floor := range runtimeFloors[v1alpha1.RuntimeName(r.Name)] {
 		kubelet, _ := ParseKubernetes(floor.kubelet)

@@ -45,7 +45,7 @@ func (p *planner) kubeadm() error {
 	}
 	pkg, packaged := p.installed[packageKubeadm]
 	if !packaged && !p.want.controlPlaneChanges {
-		p.find(info(ReasonKubeadmMissing, "this host has no package kubeadm: its kubelet is moved without kubeadm upgrade node"))
+		p.find(info(FindingKubeadmMissing, "this host has no package kubeadm: its kubelet is moved without kubeadm upgrade node"))
 		return nil
 	}
 	if !packaged {
@@ -90,7 +90,9 @@ func (p *planner) kubeadmStep(version Version) Step {
 	}
 	if s := p.in.Spec.Kubeadm; s != nil {
 		for _, id := range s.IgnorePreflightErrors {
-			k.IgnorePreflightErrors = append(k.IgnorePreflightErrors, string(id))
+			if id != FindingRemovedAPI { // Refit's own, which kubeadm does not know
+				k.IgnorePreflightErrors = append(k.IgnorePreflightErrors, string(id))
+			}
 		}
 	}
 	return Step{Kind: StepKubeadmUpgrade, Kubeadm: k, Irreversible: irreversible}
@@ -158,7 +160,7 @@ func (p *planner) kubeletPackages() error {
 		if _, err := ResolvePackage(p.order, p.in.Candidates, packageKubectl, p.want.kubelet.Upstream()); err == nil {
 			names = append(names, packageKubectl)
 		} else {
-			p.find(warning("KubectlLeftAlone", "no repository offers kubectl %s, so it stays at %s", p.want.kubelet, pkg.Version))
+			p.find(warning(FindingKubectlLeft, "no repository offers kubectl %s, so it stays at %s", p.want.kubelet, pkg.Version))
 		}
 	}
 	if len(names) == 0 {
@@ -173,7 +175,7 @@ func (p *planner) kubeletDisruption() v1alpha1.Disruption {
 		return v1alpha1.DisruptionRestart
 	}
 	if p.drainSkipped() {
-		p.find(warning("DrainSkipped", "the kubelet goes from %s to %s without the drain that a minor needs, since spec.drain.skipForMinor is set: every container on this host restarts in place", p.want.kubeletNow.Raw(), p.want.kubelet.Raw()))
+		p.find(warning(FindingDrainSkipped, "the kubelet goes from %s to %s without the drain that a minor needs, since spec.drain.skipForMinor is set: every container on this host restarts in place", p.want.kubeletNow.Raw(), p.want.kubelet.Raw()))
 		return v1alpha1.DisruptionRestart
 	}
 	return v1alpha1.DisruptionDrain

@@ -109,7 +109,7 @@ func (p *planner) osChange(pkg v1alpha1.Package) (PackageChange, error) {
 	}
 	change := p.change(c)
 	if change.From != "" && p.order(change.To, change.From) < 0 {
-		p.find(warning("PackageDowngrade", "%s goes back from %s to %s, as spec.os.packages has it pinned", pkg.Name, change.From, change.To))
+		p.find(warning(FindingPackageDowngrade, "%s goes back from %s to %s, as spec.os.packages has it pinned", pkg.Name, change.From, change.To))
 	}
 	return change, nil
 }
@@ -135,7 +135,7 @@ func (p *planner) reboot() error {
 		return nil
 	}
 	if RebootPolicyOf(p.in.Spec) == v1alpha1.RebootNever {
-		p.find(warning("RebootNotAllowed", "%s, but spec.os.reboot is Never", reason))
+		p.find(warning(FindingRebootNotAllowed, "%s, but spec.os.reboot is Never", reason))
 		return nil
 	}
 	p.add(Step{Kind: StepReboot, Reason: reason, Irreversible: "a reboot cannot be undone"})

@@ -63,7 +63,7 @@ func TestARebootThatTheHostAsksForNeedsAWishForIt(t *testing.T) {
 	assert.Contains(t, p.Steps[1].Reason, "libc6")
 }
 
-// Casebook B85: what looks like an order to a package manager is refused again on the host.
+// What looks like an order to a package manager is refused again on the host.
 func TestNamesAndVersionsThatAreOrdersAreRefused(t *testing.T) {
 	for name, pkg := range map[string]v1alpha1.Package{
 		"an option":        {Name: "kubelet --allow-downgrades"},
@@ -97,7 +97,7 @@ func TestWhatAHostIsReachedByIsNeverRemoved(t *testing.T) {
 	}
 }
 
-// Casebook B10: a package in the middle of something is not the version it says.
+// A package in the middle of something is not the version it says.
 func TestAHalfConfiguredPackageIsNotInstalled(t *testing.T) {
 	f := workerFacts("v1.36.3", "1.7.28")
 	assert.True(t, isInstalled(f, "kubelet"))

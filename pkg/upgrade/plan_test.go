@@ -1,6 +1,7 @@
 package upgrade
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -129,18 +130,22 @@ func TestDisruptionIsTheLeastThatTheChangeNeeds(t *testing.T) {
 		sandboxes  bool // stopped
 	}{
 		"kubelet patch":                      {worker(), kubeletTo("v1.36.4", "v1.36.4"), v1alpha1.DisruptionRestart, false},
-		"kubelet minor (B29)":                {worker(), kubeletTo("v1.37.2", "v1.37.2"), v1alpha1.DisruptionDrain, false},
-		"kubelet minor, drain waived (B29)":  {skip, kubeletTo("v1.37.2", "v1.37.2"), v1alpha1.DisruptionRestart, false},
+		"kubelet minor":                      {worker(), kubeletTo("v1.37.2", "v1.37.2"), v1alpha1.DisruptionDrain, false},
+		"kubelet minor, drain waived":        {skip, kubeletTo("v1.37.2", "v1.37.2"), v1alpha1.DisruptionRestart, false},
 		"runtime patch":                      {worker(), runtimeTo("1.7.29"), v1alpha1.DisruptionRestart, false},
-		"runtime minor (B55)":                {worker(), runtimeTo("1.8.0"), v1alpha1.DisruptionDrain, true},
-		"runtime major (B55)":                {skip, runtimeTo("2.4.2"), v1alpha1.DisruptionDrain, true},
+		"runtime minor":                      {worker(), runtimeTo("1.8.0"), v1alpha1.DisruptionDrain, true},
+		"runtime major":                      {skip, runtimeTo("2.4.2"), v1alpha1.DisruptionDrain, true},
 		"control plane patch":                {controlPlane(), controlOnly, v1alpha1.DisruptionRestart, false},
 		"control plane minor, kubelet later": {controlPlane(), controlMinor, v1alpha1.DisruptionDrain, false},
 		"nothing":                            {worker(), kubeletTo("v1.36.3", "v1.36.4"), v1alpha1.DisruptionNone, false},
 	} {
 		t.Run(name, func(t *testing.T) {
+			facts := workerFacts("v1.36.3", "1.7.28")
+			if slices.Contains(tc.spec.Roles, v1alpha1.RoleControlPlane) {
+				facts = controlPlaneFacts("v1.36.3", "1.7.28")
+			}
 			p := plan(t, PlanInput{
-				Machine: "w1", Spec: tc.spec, Assignment: tc.assignment, Facts: controlPlaneFacts("v1.36.3", "1.7.28"),
+				Machine: "w1", Spec: tc.spec, Assignment: tc.assignment, Facts: facts,
 				Candidates: candidatesOf([]string{"v1.36.4", "v1.37.2"}, []string{"1.7.29", "1.8.0", "2.4.2"}),
 			})
 			assert.Equal(t, tc.want, p.Disruption)
@@ -174,7 +179,7 @@ func TestARuntimeMinorAloneStartsTheKubeletAgain(t *testing.T) {
 	}, outline(p))
 }
 
-// Casebook B73, B54: what is on disk is not what runs; a restart is all that is missing.
+// What is on disk is not what runs; a restart is all that is missing.
 func TestAPendingRestartIsPlannedWithoutAnyPackage(t *testing.T) {
 	f := workerFacts("v1.36.4", "1.7.29")
 	f.Kubelet.Running, f.Runtime.Running = "v1.36.3", "v1.7.28"
@@ -206,20 +211,20 @@ func TestStagingKnowsWhichImagesKubeadmWillNeed(t *testing.T) {
 	assert.Nil(t, p.Stage.Kubeadm, "no kubeadm, no images")
 }
 
-// Casebook B01: a revision that appears later is no reason to install anything.
+// A revision that appears later is no reason to install anything.
 func TestANewRevisionOfTheSameVersionChangesNothing(t *testing.T) {
 	candidates := append(candidatesOf([]string{"v1.36.3"}, nil), candidate("kubelet", "1.36.3-2.1", debianURI))
 	assert.True(t, new(plan(t, PlanInput{Machine: "w1", Spec: worker(), Assignment: kubeletTo("v1.36.3", "v1.36.3"), Facts: workerFacts("v1.36.3", "1.7.28"), Candidates: candidates})).Empty())
 }
 
-// Casebook B03, B80: a vendor's build of the wished version is the wished version.
+// A vendor's build of the wished version is the wished version.
 func TestAVendorBuildOfTheTargetNeedsNoPlan(t *testing.T) {
 	f := workerFacts("v1.30.4", "1.7.28")
 	f.Kubelet.Running = "v1.30.4-0+abc"
 	assert.True(t, new(plan(t, PlanInput{Machine: "w1", Spec: worker(), Assignment: kubeletTo("v1.30.4", "v1.30.4"), Facts: f})).Empty())
 }
 
-// Casebook B28: kubeadm is of the target's minor, at least of its patch, and never of a later minor.
+// Kubeadm is of the target's minor, at least of its patch, and never of a later minor.
 func TestKubeadmIsOfTheTargetsMinor(t *testing.T) {
 	candidates := candidatesOf([]string{"v1.37.2", "v1.38.0"}, nil)
 	for name, tc := range map[string]struct {
@@ -250,7 +255,7 @@ func TestKubeadmIsOfTheTargetsMinor(t *testing.T) {
 	}
 }
 
-// Casebook B14: exactly what changes is freed, and what was held or is ours is held after.
+// Exactly what changes is freed, and what was held or is ours is held after.
 func TestHoldsAreLiftedForWhatChangesAndComeBack(t *testing.T) {
 	f := workerFacts("v1.36.3", "1.7.28")
 	f.Packages.Holds = []string{"containerd", "kubelet", "vim"}
@@ -269,7 +274,7 @@ func TestHoldsAreLiftedForWhatChangesAndComeBack(t *testing.T) {
 	}, outline(p))
 }
 
-// Casebook B19: what a package depends on comes along only from a short list, and never against a hold.
+// What a package depends on comes along only from a short list, and never against a hold.
 func TestOnlyHelpersComeAlong(t *testing.T) {
 	candidates := candidatesOf([]string{"v1.36.4"}, nil)
 	for i := range candidates {
@@ -340,26 +345,26 @@ func TestWhatCannotBeMadeRightIsRefusedWithAReason(t *testing.T) {
 		terminal   bool
 		says       string
 	}{
-		"a package database in pieces (B10)":             {worker(), broken, kubeletTo("v1.37.2", "v1.37.2"), ReasonPackageDBBroken, false, "containerd.io"},
-		"an unknown system (B24)":                        {worker(), strange, kubeletTo("v1.37.2", "v1.37.2"), ReasonUnsupportedOS, true, "Alpine"},
-		"an unknown version (B04)":                       {worker(), unknown, kubeletTo("v1.37.2", "v1.37.2"), ReasonVersionUnknown, false, "27+"},
+		"a package database in pieces":                   {worker(), broken, kubeletTo("v1.37.2", "v1.37.2"), ReasonPackageDBBroken, false, "containerd.io"},
+		"an unknown system":                              {worker(), strange, kubeletTo("v1.37.2", "v1.37.2"), ReasonUnsupportedOS, true, "Alpine"},
+		"an unknown version":                             {worker(), unknown, kubeletTo("v1.37.2", "v1.37.2"), ReasonVersionUnknown, false, "27+"},
 		"a kubelet that is no package":                   {worker(), unpackaged, kubeletTo("v1.37.2", "v1.37.2"), ReasonNotPackaged, true, "kubelet"},
 		"no kubeadm on a control plane":                  {controlPlane(), noKubeadm, controlPlaneTo("v1.37.2"), ReasonKubeadmMissing, true, "kubeadm"},
 		"another node's certificate":                     {worker(), otherNode, kubeletTo("v1.37.2", "v1.37.2"), ReasonNodeIdentityMismatch, true, "w2"},
-		"a kubelet newer than the API server (B26)":      {worker(), workerFacts("v1.29.7", "1.7.28"), kubeletTo("v1.30.4", "v1.29.7"), ReasonSkewViolated, true, "v1.29.7"},
+		"a kubelet newer than the API server":            {worker(), workerFacts("v1.29.7", "1.7.28"), kubeletTo("v1.30.4", "v1.29.7"), ReasonSkewViolated, true, "v1.29.7"},
 		"a kubelet too old for the newest API server":    {worker(), workerFacts("v1.33.1", "1.7.28"), ranged, ReasonSkewViolated, true, "4 minors"},
-		"a kubelet before v1.25 may lag by two (B25)":    {worker(), workerFacts("v1.24.1", "1.7.28"), ancient, ReasonSkewViolated, true, "3 minors"},
+		"a kubelet before v1.25 may lag by two":          {worker(), workerFacts("v1.24.1", "1.7.28"), ancient, ReasonSkewViolated, true, "3 minors"},
 		"an assignment that says nothing of API servers": {worker(), workerFacts("v1.36.3", "1.7.28"), noSkew, ReasonSkewUnknown, false, "API servers"},
 		"a kubelet minor back":                           {worker(), workerFacts("v1.37.2", "1.7.28"), kubeletTo("v1.36.3", "v1.37.2"), ReasonDowngradeRefused, true, "set spec.versions.kubelet to v1.37.2 or newer"},
-		"a kubelet that is ahead in its minor (B76)":     {worker(), ahead, kubeletTo("v1.30.4", "v1.30.4"), ReasonDowngradeRefused, true, "1.30.5"},
+		"a kubelet that is ahead in its minor":           {worker(), ahead, kubeletTo("v1.30.4", "v1.30.4"), ReasonDowngradeRefused, true, "1.30.5"},
 		"a control plane back":                           {controlPlane(), controlPlaneFacts("v1.37.2", "1.7.28"), controlPlaneTo("v1.36.3"), ReasonDowngradeRefused, true, "never goes back"},
-		"two control-plane minors at once (B28)":         {controlPlane(), controlPlaneFacts("v1.28.9", "1.7.28"), controlPlaneTo("v1.30.1"), ReasonSkewViolated, true, "one minor at a time"},
+		"two control-plane minors at once":               {controlPlane(), controlPlaneFacts("v1.28.9", "1.7.28"), controlPlaneTo("v1.30.1"), ReasonSkewViolated, true, "one minor at a time"},
 		"a control plane without a kubeadm role":         {controlPlane(), controlPlaneFacts("v1.36.3", "1.7.28"), noRole, ReasonRoleMismatch, true, "kubeadmRole"},
 		"a control plane where none is":                  {controlPlane(), workerFacts("v1.36.3", "1.7.28"), controlPlaneTo("v1.37.2"), ReasonRoleMismatch, true, "static pod"},
 		"another runtime":                                {worker(), workerFacts("v1.36.3", "1.7.28"), runtimeTo(v1alpha1.RuntimeCRIO, "1.36.0"), ReasonRuntimeMismatch, true, "containerd"},
 		"a runtime minor back":                           {worker(), workerFacts("v1.36.3", "2.4.2"), runtimeTo(v1alpha1.RuntimeContainerd, "1.7.28"), ReasonDowngradeRefused, true, "set spec.versions.containerRuntime.version to 2.4.2 or newer"},
-		"a runtime of unknown version (B06)":             {worker(), deadRuntime, runtimeTo(v1alpha1.RuntimeContainerd, "1.7.28"), ReasonVersionUnknown, false, "Unknown"},
-		"a runtime that is down (B06)":                   {worker(), downRuntime, runtimeTo(v1alpha1.RuntimeContainerd, "1.7.28"), ReasonVersionUnknown, false, "does not answer"},
+		"a runtime of unknown version":                   {worker(), deadRuntime, runtimeTo(v1alpha1.RuntimeContainerd, "1.7.28"), ReasonVersionUnknown, false, "Unknown"},
+		"a runtime that is down":                         {worker(), downRuntime, runtimeTo(v1alpha1.RuntimeContainerd, "1.7.28"), ReasonVersionUnknown, false, "does not answer"},
 		"a runtime the kubelet no longer takes":          {worker(), workerFacts("v1.25.9", "1.5.18"), kubeletTo("v1.26.4", "v1.26.4"), ReasonRuntimeTooOld, true, "1.6.0"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,7 +1,12 @@
 package upgrade
 
 // kubeletFlagsRemoved are the flags that kubelets from a minor on no longer know. A kubelet
-// that is given an unknown flag does not start.
+// that is given an unknown flag does not start. From v1.30 on these are the flags of
+// cmd/kubelet/app of one minor that the next one lacks, such as
+// https://github.com/kubernetes/kubernetes/tree/v1.37.2/cmd/kubelet/app/options; those of
+// v1.24 went with dockershim (https://github.com/kubernetes/enhancements/issues/2221).
+// Fields of the kubelet's configuration have no such table: none went from v1.29 to
+// v1.37, and a kubelet ignores those that it does not know, with a word in its log.
 var kubeletFlagsRemoved = map[int][]string{
 	24: {
 		"network-plugin", "network-plugin-mtu", "cni-bin-dir", "cni-conf-dir", "cni-cache-dir", "docker-endpoint",
@@ -26,7 +31,9 @@ var kubeadmCleansFlags = map[string]int{
 }
 
 // featureGatesRemoved are the feature gates that components from a minor on no longer know:
-// what v1.29 to v1.37 have dropped, as their kubelets themselves say. Older minors are not listed.
+// what v1.29 to v1.37 have dropped, as their kubelets themselves say, and as pkg/features of
+// Kubernetes, apiserver and apiextensions-apiserver have it in the last release of each minor, such as
+// https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/features/kube_features.go. Older minors are not listed.
 var featureGatesRemoved = map[int][]string{
 	30: {
 		"APISelfSubjectReview", "CSIMigrationAzureFile", "ExpandedDNSConfig", "ExperimentalHostUserNamespaceDefaulting", "IPTablesOwnershipCleanup",
@@ -40,7 +47,7 @@ var featureGatesRemoved = map[int][]string{
 		"ReadWriteOncePod", "ServiceNodePortStaticSubrange", "SkipReadOnlyValidationGCE",
 	},
 	32: {
-		"CloudDualStackNodeIPs", "DRAControlPlaneController", "HPAContainerMetrics", "KMSv2", "KMSv2KDF", "LegacyServiceAccountTokenCleanUp",
+		"CloudControllerManagerWebhook", "CloudDualStackNodeIPs", "DRAControlPlaneController", "HPAContainerMetrics", "KMSv2", "KMSv2KDF", "LegacyServiceAccountTokenCleanUp",
 		"MinDomainsInPodTopologySpread", "NewVolumeManagerReconstruction", "NodeOutOfServiceVolumeDetach", "PodHostIPs", "ServerSideApply",
 		"ServerSideFieldValidation", "StableLoadBalancerNodeSet", "ValidatingAdmissionPolicy", "ZeroLimitedNominalConcurrencyShares",
 	},

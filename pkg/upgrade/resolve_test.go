@@ -15,7 +15,7 @@ func offersOf(name string, versions ...string) []Candidate {
 	return out
 }
 
-// Casebook B01, B07: the revision is the packager's, and so is the epoch.
+// The revision is the packager's, and so is the epoch.
 func TestAnUpstreamVersionIsLookedUpNeverPutTogether(t *testing.T) {
 	for name, tc := range map[string]struct {
 		order   Ordering

@@ -32,7 +32,6 @@ func withSource(uri string, provides ...string) Facts {
 	return f
 }
 
-// Casebook B17.
 func TestTheHostsOwnRepositoryFollowsTheMinor(t *testing.T) {
 	for name, tc := range map[string]struct{ uri, want string }{
 		"the public layout":          {"https://pkgs.k8s.io/core:/stable:/v1.29/deb/", "https://pkgs.k8s.io/core:/stable:/v1.30/deb/"},

@@ -22,18 +22,18 @@ func TestUpToDateIsWhatRunsNeverWhatIsWished(t *testing.T) {
 		reason string
 		says   string
 	}{
-		"the same":                          {wishKubelet("v1.37.2"), v1alpha1.ObservedVersions{Kubelet: "v1.37.2"}, ReasonUpToDate, ""},
-		"nothing is wished":                 {v1alpha1.Versions{}, v1alpha1.ObservedVersions{Kubelet: "v1.30.0"}, ReasonUpToDate, ""},
-		"a vendor suffix (B03)":             {wishKubelet("v1.29.6"), v1alpha1.ObservedVersions{Kubelet: "v1.29.6+k3s1"}, ReasonUpToDate, ""},
-		"a vendor suffix in the wish (B08)": {wishKubelet("v1.29.6+k3s1"), v1alpha1.ObservedVersions{Kubelet: "v1.29.6-k3s1"}, ReasonUpToDate, ""},
-		"a release candidate":               {wishKubelet("v1.37.0"), v1alpha1.ObservedVersions{Kubelet: "v1.37.0-rc.1"}, ReasonOutdated, "v1.37.0-rc.1"},
-		"older":                             {wishKubelet("v1.37.2"), v1alpha1.ObservedVersions{Kubelet: "v1.36.3"}, ReasonOutdated, "kubelet runs v1.36.3, wanted v1.37.2"},
-		"ahead in its minor (B76)":          {wishKubelet("v1.30.4"), v1alpha1.ObservedVersions{Kubelet: "v1.30.5"}, ReasonAheadOfSpec, "newer"},
-		"unknown (B04)":                     {wishKubelet("v1.37.2"), v1alpha1.ObservedVersions{Kubelet: "27+"}, ReasonVersionUnknown, "27+"},
-		"not reported":                      {wishKubelet("v1.37.2"), v1alpha1.ObservedVersions{}, ReasonVersionUnknown, "kubelet"},
-		"a scheduler that stayed behind":    {wishBoth("v1.37.2"), v1alpha1.ObservedVersions{Kubelet: "v1.37.2", ControlPlane: observedControl("v1.37.2", "v1.36.3")}, ReasonOutdated, "scheduler runs v1.36.3"},
-		"no control plane seen":             {wishBoth("v1.37.2"), v1alpha1.ObservedVersions{Kubelet: "v1.37.2"}, ReasonVersionUnknown, "API server"},
-		"an old runtime (B54)": {
+		"the same":                       {wishKubelet("v1.37.2"), v1alpha1.ObservedVersions{Kubelet: "v1.37.2"}, ReasonUpToDate, ""},
+		"nothing is wished":              {v1alpha1.Versions{}, v1alpha1.ObservedVersions{Kubelet: "v1.30.0"}, ReasonUpToDate, ""},
+		"a vendor suffix":                {wishKubelet("v1.29.6"), v1alpha1.ObservedVersions{Kubelet: "v1.29.6+k3s1"}, ReasonUpToDate, ""},
+		"a vendor suffix in the wish":    {wishKubelet("v1.29.6+k3s1"), v1alpha1.ObservedVersions{Kubelet: "v1.29.6-k3s1"}, ReasonUpToDate, ""},
+		"a release candidate":            {wishKubelet("v1.37.0"), v1alpha1.ObservedVersions{Kubelet: "v1.37.0-rc.1"}, ReasonOutdated, "v1.37.0-rc.1"},
+		"older":                          {wishKubelet("v1.37.2"), v1alpha1.ObservedVersions{Kubelet: "v1.36.3"}, ReasonOutdated, "kubelet runs v1.36.3, wanted v1.37.2"},
+		"ahead in its minor":             {wishKubelet("v1.30.4"), v1alpha1.ObservedVersions{Kubelet: "v1.30.5"}, ReasonAheadOfSpec, "newer"},
+		"unknown":                        {wishKubelet("v1.37.2"), v1alpha1.ObservedVersions{Kubelet: "27+"}, ReasonVersionUnknown, "27+"},
+		"not reported":                   {wishKubelet("v1.37.2"), v1alpha1.ObservedVersions{}, ReasonVersionUnknown, "kubelet"},
+		"a scheduler that stayed behind": {wishBoth("v1.37.2"), v1alpha1.ObservedVersions{Kubelet: "v1.37.2", ControlPlane: observedControl("v1.37.2", "v1.36.3")}, ReasonOutdated, "scheduler runs v1.36.3"},
+		"no control plane seen":          {wishBoth("v1.37.2"), v1alpha1.ObservedVersions{Kubelet: "v1.37.2"}, ReasonVersionUnknown, "API server"},
+		"an old runtime": {
 			v1alpha1.Versions{ContainerRuntime: containerdAt("2.0.0")},
 			v1alpha1.ObservedVersions{ContainerRuntime: &v1alpha1.ObservedRuntime{Name: "containerd", Version: "v1.7.23"}}, ReasonOutdated, "containerd runs v1.7.23",
 		},
@@ -45,7 +45,7 @@ func TestUpToDateIsWhatRunsNeverWhatIsWished(t *testing.T) {
 			v1alpha1.Versions{ContainerRuntime: containerdAt("1.6.20")},
 			v1alpha1.ObservedVersions{ContainerRuntime: &v1alpha1.ObservedRuntime{Name: "cri-o", Version: "1.6.20"}}, ReasonOutdated, "cri-o",
 		},
-		"a runtime that says nothing (B06)": {
+		"a runtime that says nothing": {
 			v1alpha1.Versions{ContainerRuntime: containerdAt("1.6.20")},
 			v1alpha1.ObservedVersions{ContainerRuntime: &v1alpha1.ObservedRuntime{Name: "containerd", Text: "containerd://"}}, ReasonVersionUnknown, "containerd",
 		},

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Casebook B03, B80: a vendor's suffix says nothing about order, a pre-release does.
+// A vendor's suffix says nothing about order, a pre-release does.
 func TestVendorSuffixesAreIgnoredAndPreReleasesAreOlder(t *testing.T) {
 	for name, tc := range map[string]struct {
 		a, b string
@@ -43,7 +43,7 @@ func TestVendorSuffixesAreIgnoredAndPreReleasesAreOlder(t *testing.T) {
 	}
 }
 
-// Casebook B04: a minor such as 27+ is no version, and nothing is put in its place; gitVersion is one.
+// A minor such as 27+ is no version, and nothing is put in its place; gitVersion is one.
 func TestWhatIsNoVersionIsUnknownAndEqualToNothing(t *testing.T) {
 	for _, text := range []string{"", "27+", "1.27+", "v1.27", "Unknown", "v1.30", "latest", "v1.30.4; rm -rf /", "v1.30.4\n", "v1..4", "v99999999999.1.1"} {
 		t.Run(text, func(t *testing.T) {
@@ -71,7 +71,6 @@ func TestWhatIsNoVersionIsUnknownAndEqualToNothing(t *testing.T) {
 	assert.Equal(t, "v1.27", v.Minor())
 }
 
-// Casebook B06.
 func TestRuntimeVersionsAreReadInAllTheirShapes(t *testing.T) {
 	for text, want := range map[string]struct{ name, version string }{
 		"containerd github.com/containerd/containerd v1.7.2 0cae528dd6cb557f7201036e9f43420650207b58": {"containerd", "v1.7.2"},

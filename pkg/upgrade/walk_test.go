@@ -172,7 +172,7 @@ func TestAThreeMinorJumpTakesTheFewestDrains(t *testing.T) {
 	}
 }
 
-// Casebook B28: v1.28.9 to v1.31.2 goes through a release of each minor in between.
+// V1.28.9 to v1.31.2 goes through a release of each minor in between.
 func TestAControlPlaneGoesThroughEveryMinor(t *testing.T) {
 	cp := at("cp1", "v1.28.9", "v1.28.9", wishBoth("v1.31.2"))
 	hops, blocked := Hops(Fleet{Hosts: []HostState{cp}, HopPatch: map[string]string{"v1.29": "v1.29.15", "v1.30": "v1.30.14"}})

@@ -29,7 +29,7 @@ func (a *Apt) keepPrevious(ctx context.Context, changes []upgrade.PackageChange)
 		}
 		if err != nil {
 			findings = append(findings, upgrade.Finding{
-				Severity: "Warning", Reason: "NoRollbackPackage",
+				Severity: upgrade.SeverityWarning, Reason: upgrade.FindingNoRollbackPackage,
 				Message: fmt.Sprintf("%s %s could not be kept, so this package cannot go back if the change fails: %v", c.Name, c.From, err),
 			})
 		}

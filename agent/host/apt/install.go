@@ -91,7 +91,7 @@ func (a *Apt) judge(ctx context.Context, changes []upgrade.PackageChange, result
 	case runErr != nil:
 		return lockOr(result, fmt.Errorf("installing packages: %w", errors.Join(runErr, repairErr)))
 	}
-	return refuse("NotApplied", "apt reported success, but %s is not at %s; held, phased or kept back: %s", left[0].Name, firstNonEmpty(left[0].To, "absent"), command.Tail(result.Output(), 1000))
+	return refuse(upgrade.FindingTransactionLeavesAsItIs, "apt reported success, but %s is not at %s; held, phased or kept back: %s", left[0].Name, firstNonEmpty(left[0].To, "absent"), command.Tail(result.Output(), 1000))
 }
 
 // lockOr tells a lock that was taken between our look and apt's from a real failure.

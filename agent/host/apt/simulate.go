@@ -68,7 +68,7 @@ func (a *Apt) simulate(ctx context.Context, changes []upgrade.PackageChange, dir
 	}
 	result, err := a.run(ctx, queryTimeout, a.apt("apt-get", append(options, args...)...))
 	if err != nil && ctx.Err() == nil {
-		return refuse("TransactionRefused", "apt cannot do it: %s", solverText(result))
+		return refuse(upgrade.FindingTransactionRefused, "apt cannot do it: %s", solverText(result))
 	}
 	if err != nil {
 		return fmt.Errorf("simulating the transaction: %w", err)
@@ -98,20 +98,20 @@ func compare(output string, changes []upgrade.PackageChange, now []upgrade.Insta
 	for line := range strings.Lines(output) {
 		if m := simulatedInstall.FindStringSubmatch(line); m != nil {
 			if to, ok := wanted[m[1]]; !ok || to != m[2] {
-				return refuse("UnexpectedPackage", "apt would also install %s %s, which is not part of the plan; nothing is done beyond what was asked for", m[1], m[2])
+				return refuse(upgrade.FindingTransactionAddsPackage, "apt would also install %s %s, which is not part of the plan; nothing is done beyond what was asked for", m[1], m[2])
 			}
 			seen[m[1]] = true
 		}
 		if m := simulatedRemove.FindStringSubmatch(line); m != nil {
 			if to, ok := wanted[m[1]]; !ok || to != "" {
-				return refuse("WouldRemove", "apt would remove %s, which is not part of the plan", m[1])
+				return refuse(upgrade.FindingTransactionWouldRemove, "apt would remove %s, which is not part of the plan", m[1])
 			}
 			seen[m[1]] = true
 		}
 	}
 	for _, c := range changes {
 		if !seen[c.Name] && !isDone(c, now) {
-			return refuse("NotApplied", "apt would leave %s as it is instead of %s; is it kept back or on hold?\n%s", c.Name, describeTo(c), command.Tail(output, 500))
+			return refuse(upgrade.FindingTransactionLeavesAsItIs, "apt would leave %s as it is instead of %s; is it kept back or on hold?\n%s", c.Name, describeTo(c), command.Tail(output, 500))
 		}
 	}
 	return nil

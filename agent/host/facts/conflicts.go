@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/refit-dev/refit/agent/host/command"
@@ -27,6 +28,7 @@ func (g *gathering) conflicts(ctx context.Context) error {
 			g.problem("conflictingManagers", err)
 		}
 	}
+	g.foreignPods()
 	for _, unit := range sortedKeys(foreignUnits) {
 		status, err := g.Units.Status(ctx, unit)
 		if err != nil {
@@ -37,6 +39,17 @@ func (g *gathering) conflicts(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// foreignContainers are known by their name, since a DaemonSet has no unit on the host.
+var foreignContainers = []string{"kured"}
+
+func (g *gathering) foreignPods() {
+	for _, c := range g.containers {
+		if slices.Contains(foreignContainers, c.Name) {
+			g.facts.Conflicts = append(g.facts.Conflicts, upgrade.ConflictFacts{Name: c.Name, Detail: "a container of namespace " + c.Namespace})
+		}
+	}
 }
 
 // unattended reads apt's effective configuration, from whatever file it comes.

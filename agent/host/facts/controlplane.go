@@ -2,6 +2,7 @@ package facts
 
 import (
 	"context"
+	"errors"
 
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
@@ -13,9 +14,11 @@ func (g *gathering) controlPlane(ctx context.Context) error {
 	if len(manifests) == 0 {
 		return err
 	}
-	g.problem("controlPlane.manifests", err)
+	gates, gatesErr := g.Control.FeatureGates()
+	g.problem("controlPlane.manifests", errors.Join(err, gatesErr))
 	c := &upgrade.ControlFacts{
 		Manifests:         manifests,
+		FeatureGates:      gates,
 		ControllerManager: g.runningImage("kube-controller-manager"),
 		Scheduler:         g.runningImage("kube-scheduler"),
 		Etcd:              g.runningImage("etcd"),
@@ -25,6 +28,22 @@ func (g *gathering) controlPlane(ctx context.Context) error {
 		return nil // an etcd-only host
 	}
 	c.APIServer, err = g.Control.Version(ctx)
+	if err != nil {
+		return err
+	}
+	c.DeprecatedAPIs, err = g.Control.DeprecatedAPIs(ctx)
+	g.problem("controlPlane.deprecatedAPIs", err)
+	return nil
+}
+
+// staticPods are all that the kubelet reads, on any host with a kubelet.
+func (g *gathering) staticPods(context.Context) error {
+	dir := ""
+	if k := g.facts.Kubelet; k != nil {
+		dir, _ = k.Configuration["staticPodPath"].(string)
+	}
+	var err error
+	g.facts.StaticPods, err = g.Control.StaticPods(dir)
 	return err
 }
 

@@ -92,6 +92,7 @@ var probes = []probe{
 	{"containerRuntime", (*gathering).runtime},
 	{"containers", (*gathering).listContainers},
 	{"controlPlane", (*gathering).controlPlane},
+	{"staticPods", (*gathering).staticPods},
 	{"kubeProxy", (*gathering).kubeProxy},
 	{"node", (*gathering).node},
 	{"packages", (*gathering).packages},

@@ -307,3 +307,7 @@ func TestNamesAreSortedAndNotRepeated(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(names, "kubelet"))
 	assert.Contains(t, names, "openssl")
 }
+
+func daemonContainers(name, namespace string) []hostruntime.Container {
+	return []hostruntime.Container{{Name: name, Namespace: namespace, CreatedAt: 1}}
+}

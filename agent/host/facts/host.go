@@ -46,5 +46,20 @@ func (g *gathering) os(context.Context) error {
 	} else {
 		g.facts.OS.Kernel = unix.ByteSliceToString(name.Release[:])
 	}
+	g.problem("os.cgroupVersion", g.cgroups())
 	return g.release()
+}
+
+// cgroups goes by what the kubelet goes by: anything but the unified hierarchy is version 1.
+func (g *gathering) cgroups() error {
+	const root = "sys/fs/cgroup"
+	if _, err := os.Stat(g.path(root, "cgroup.controllers")); err == nil {
+		g.facts.OS.CgroupVersion = 2
+		return nil
+	}
+	if _, err := os.Stat(g.path(root)); err != nil {
+		return fmt.Errorf("looking at the host's cgroups: %w", err)
+	}
+	g.facts.OS.CgroupVersion = 1
+	return nil
 }

@@ -48,6 +48,8 @@ func (g *gathering) kubelet(ctx context.Context) error {
 	g.problem("kubelet.flagSources", err)
 	k.Configuration, err = g.kubeletConfiguration()
 	g.problem("kubelet.configuration", err)
+	k.State, err = g.kubeletState()
+	g.problem("kubelet.state", err)
 	return nil
 }
 

@@ -3,7 +3,6 @@ package facts
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/refit-dev/refit/agent/host/command"
@@ -89,38 +88,8 @@ func (g *gathering) installedRuntime(ctx context.Context, r *upgrade.RuntimeFact
 	}
 	r.Installed, err = programVersion(result.Stdout)
 	g.problem("containerRuntime.installed", err)
-	return g.sandboxImage(ctx, program, r)
-}
-
-// sandboxImage asks containerd's program for its effective configuration: since 2.0
-// the daemon itself no longer tells which image it starts sandboxes from.
-func (g *gathering) sandboxImage(ctx context.Context, program string, r *upgrade.RuntimeFacts) error {
-	if r.Name != "containerd" || r.SandboxImage != "" {
-		return nil
-	}
-	result, err := g.Runner.Run(ctx, command.Command{Argv: []string{program, "config", "dump"}})
-	if err != nil {
-		return fmt.Errorf("asking %s for its configuration: %w", program, err)
-	}
-	r.SandboxImage = sandboxImageIn(result.Stdout)
+	g.problem("containerRuntime.configuration", g.containerdConfig(ctx, program, status.MainPID, r))
 	return nil
-}
-
-var sandboxSetting = regexp.MustCompile(`^\s*(?:sandbox|sandbox_image) = ["']([^"']+)["']`)
-
-// sandboxImageIn reads the one setting out of a configuration that containerd itself
-// has written, so its form is fixed: one setting per line, under its table's name.
-func sandboxImageIn(dump string) string {
-	table := ""
-	for line := range strings.Lines(dump) {
-		if trimmed := strings.TrimSpace(line); strings.HasPrefix(trimmed, "[") {
-			table = strings.Trim(trimmed, "[]")
-		}
-		if m := sandboxSetting.FindStringSubmatch(line); m != nil && strings.Contains(table, "cri") {
-			return m[1]
-		}
-	}
-	return ""
 }
 
 // programVersion finds the version in what a runtime prints: the first word that

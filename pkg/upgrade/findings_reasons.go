@@ -1,0 +1,58 @@
+package upgrade
+
+// Reasons of findings, each described in docs/planning.md. They are open strings for
+// programs: more are added, none changes its meaning.
+const (
+	// What could not be found out.
+	FindingFactUnknown = "FactUnknown"
+	FindingSkewUnknown = ReasonSkewUnknown
+
+	// The kubelet and what configures it.
+	FindingFlagRemoved    = "KubeletFlagRemoved"
+	FindingGateRemoved    = "FeatureGateRemoved"
+	FindingGateLocked     = "FeatureGateLocked"
+	FindingKubeletState   = "KubeletStateInvalid"
+	FindingCgroupV1       = "CgroupV1Refused"
+	FindingKubectlLeft    = "KubectlLeftAlone"
+	FindingDrainSkipped   = "DrainSkipped"
+	FindingKubeadmMissing = ReasonKubeadmMissing
+	FindingConfigIgnored  = "KubeletConfigurationIgnored"
+
+	// The container runtime.
+	FindingRuntimeLosing    = "RuntimeLosingSupport"
+	FindingCgroupDriver     = "CgroupDriverMismatch"
+	FindingRuntimeConfig    = "RuntimeConfigRefused"
+	FindingRuntimeSetting   = "RuntimeSettingIgnored"
+	FindingSandboxImage     = "SandboxImageMismatch"
+	FindingRuntimeEndpoint  = "RuntimeEndpointMismatch"
+	FindingRuntimeDowngrade = "PatchDowngrade"
+
+	// The control plane.
+	FindingDuplicateStaticPod = "DuplicateStaticPod"
+	FindingRemovedAPI         = "RemovedAPIRequested"
+	FindingEtcdTooOld         = "EtcdTooOld"
+	FindingEtcdMembership     = "EtcdMembershipAtRisk"
+
+	// Certificates.
+	FindingCertificateExpired  = "CertificateExpired"
+	FindingCertificateExpiring = "CertificateExpiring"
+
+	// Packages and room for them.
+	FindingPackageDowngrade        = "PackageDowngrade"
+	FindingPackageLockHeld         = ReasonPackageLockHeld
+	FindingPackageHeld             = "PackageHeld"
+	FindingSecurityUpdatesIgnored  = "SecurityUpdatesIgnored"
+	FindingNoSpace                 = "NoSpace"
+	FindingNoRollbackPackage       = "NoRollbackPackage"
+	FindingTransactionRefused      = "TransactionRefused"
+	FindingTransactionAddsPackage  = "UnexpectedPackage"
+	FindingTransactionWouldRemove  = "WouldRemove"
+	FindingTransactionLeavesAsItIs = "NotApplied"
+	FindingImageNotStaged          = "ImageNotStaged"
+
+	// The host and its owner.
+	FindingConflictingManager = "ConflictingManager"
+	FindingHeldByOwner        = ReasonHeldByOwner
+	FindingRebootNotAllowed   = "RebootNotAllowed"
+	FindingRebootRequired     = "RebootRequired"
+)

@@ -1,0 +1,86 @@
+package upgrade
+
+import "github.com/refit-dev/refit/api/v1alpha1"
+
+// factNeeded says for which plans a probe that failed leaves something unknown that
+// nobody may guess. What is not needed for a plan does not keep it back.
+type factNeeded struct {
+	field string // of the problem, as facts name it
+	by    func(p *planner) bool
+	why   string // what could happen otherwise
+}
+
+// factsNeeded are the probes that a plan builds on. Those that are not here are either
+// judged where they are read (versions), or change nothing about what is done.
+var factsNeeded = []factNeeded{
+	{"node", (*planner).namesNode, "this could be another machine than the Machine"},
+	{"kubelet.flags", (*planner).movesKubelet, "the kubelet could have a flag that the new one does not know"},
+	{"kubelet.flagSources", (*planner).movesKubelet, "the kubelet could have a flag that the new one does not know"},
+	{"kubelet.configuration", (*planner).movesKubelet, "its configuration could hold what the new kubelet does not take"},
+	{"kubelet.state", (*planner).restarts, "the kubelet could not start again on the state it has kept"},
+	{"containerRuntime", (*planner).restarts, "the kubelet and the runtime could not fit each other"},
+	{"containerRuntime.ready", (*planner).restarts, "the kubelet and the runtime could use two cgroup drivers"},
+	{"containerRuntime.configuration", (*planner).movesRuntime, "its configuration could hold what the new runtime refuses"},
+	{"os.cgroupVersion", (*planner).movesKubelet, "the new kubelet could refuse the host's cgroups"},
+	{"controlPlane.manifests", (*planner).movesControlPlane, "a component could have what the new one does not take"},
+	{"controlPlane.deprecatedAPIs", (*planner).takesAPIsAway, "a client could still use an API that goes away"},
+	{"staticPods", (*planner).movesControlPlane, "two manifests could be for one pod"},
+	{"packages", (*planner).movesPackages, "another package manager could be at work"},
+	{"packages.installed", (*planner).movesPackages, "a package could be at another version"},
+	{"packages.holds", (*planner).movesPackages, "a hold of the host's owner could be lost"},
+	{"packages.broken", (*planner).movesPackages, "a package could be half installed"},
+	{"packages.sources", (*planner).movesPackages, "packages could come from a source that was not looked at"},
+	{"mounts", (*planner).movesPackages, "a file system could fill up in the middle of a transaction"},
+	{"certificates", (*planner).restarts, "a component could be restarted into a certificate that is over"},
+	{"reboot", (*planner).mayReboot, "the host could wait for a reboot that spec asks for"},
+	{"host.bootID", (*planner).reboots, "nothing could prove that the reboot has happened"},
+}
+
+// unknownFacts refuses a plan that would have to guess. The refusal may pass: the
+// host is looked at again.
+func unknownFacts(p *planner) []Finding {
+	var out []Finding
+	for _, problem := range p.in.Facts.Problems {
+		for _, need := range factsNeeded {
+			if need.field == problem.Field && need.by(p) {
+				out = append(out, failure(FindingFactUnknown, "%s of this host could not be found out (%s), so %s: see that it can be read; the host is looked at again by itself", problem.Field, problem.Message, need.why))
+			}
+		}
+		if problem.Field == "conflictingManagers" {
+			out = append(out, warning(FindingFactUnknown, "it could not be found out whether another updater is at work on this host (%s): see yourself that none is", problem.Message))
+		}
+	}
+	return out
+}
+
+func (p *planner) namesNode() bool         { return p.in.Machine != "" }
+func (p *planner) movesKubelet() bool      { return p.want.kubeletChanges }
+func (p *planner) movesRuntime() bool      { return p.want.runtimeChanges }
+func (p *planner) movesControlPlane() bool { return p.want.controlPlaneChanges }
+func (p *planner) movesPackages() bool     { return len(p.changes) > 0 }
+func (p *planner) restarts() bool          { return p.restarted || p.want.controlPlaneChanges }
+func (p *planner) reboots() bool           { return p.disruption == v1alpha1.DisruptionReboot }
+
+func (p *planner) movesControlPlaneMinor() bool {
+	return p.want.controlPlaneChanges && !p.want.controlPlane.SameMinor(p.want.controlPlaneNow)
+}
+
+// takesAPIsAway says that clients could lose an API, and that nobody has vouched for them.
+func (p *planner) takesAPIsAway() bool {
+	return p.movesControlPlaneMinor() && !p.ignores(FindingRemovedAPI)
+}
+
+func (p *planner) mayReboot() bool {
+	os := p.in.Spec.OS
+	return p.in.Assignment.Target.OS && os != nil && os.Reboot == v1alpha1.RebootIfRequired
+}
+
+// probeFailed is what kept a fact from being known; "" when it is known.
+func (p *planner) probeFailed(field string) string {
+	for _, problem := range p.in.Facts.Problems {
+		if problem.Field == field {
+			return problem.Message
+		}
+	}
+	return ""
+}
