@@ -91,7 +91,7 @@ func describe(r journal.Record) string {
 	if i < 0 {
 		return "Starting"
 	}
-	return fmt.Sprintf("Step %d of %d: %s", i+1, len(r.Steps), Describe(r.Operation.Plan.Steps[i]))
+	return fmt.Sprintf("Step %d of %d: %s", i+1, len(r.Steps), shorten(r.Operation.Plan.Steps[i].Describe(), maxText))
 }
 
 // phases are the durations of the host-side phases, in the order in which they began.

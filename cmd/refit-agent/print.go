@@ -8,7 +8,6 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/refit-dev/refit/agent/report"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
@@ -39,7 +38,7 @@ func printPlan(w io.Writer, plan upgrade.Plan) error {
 		fmt.Fprintf(&b, "Disruption: %s\n", plan.Disruption)
 	}
 	for i, step := range plan.Steps {
-		fmt.Fprintf(&b, "%3d  %s\n", i+1, report.Describe(step))
+		fmt.Fprintf(&b, "%3d  %s\n", i+1, step.Describe())
 		if step.Irreversible != "" {
 			fmt.Fprintf(&b, "     cannot be undone: %s\n", step.Irreversible)
 		}
