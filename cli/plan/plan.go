@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
-	"github.com/refit-dev/refit/pkg/planning"
+	"github.com/refit-dev/refit/pkg/preview"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
@@ -23,14 +23,14 @@ func (n NotFound) Error() string {
 
 // Plan plans the whole fleet, and gives the plans of those that are named: Machines, or
 // machinedeployment/NAME; all when none is.
-func (f *Fleet) Plan(names []string, now time.Time) (planning.PlanList, error) {
-	list := planning.PlanList{APIVersion: v1alpha1.GroupVersion.String(), Kind: planning.Kind, Items: []planning.MachinePlan{}, Findings: f.findings}
+func (f *Fleet) Plan(names []string, now time.Time) (preview.PlanList, error) {
+	list := preview.PlanList{APIVersion: v1alpha1.GroupVersion.String(), Kind: preview.Kind, Items: []preview.MachinePlan{}, Findings: f.findings}
 	for _, namespace := range f.namespaces() {
 		in, err := f.input(namespace, now)
 		if err != nil {
 			return list, err
 		}
-		list.Items = append(list.Items, planning.New(in).Items...)
+		list.Items = append(list.Items, preview.New(in).Items...)
 	}
 	return selected(list, names, f.pools)
 }
@@ -45,8 +45,8 @@ func (f *Fleet) namespaces() []string {
 	return slices.Compact(out)
 }
 
-func (f *Fleet) input(namespace string, now time.Time) (planning.Input, error) {
-	in := planning.Input{Now: now}
+func (f *Fleet) input(namespace string, now time.Time) (preview.Input, error) {
+	in := preview.Input{Now: now}
 	managed := map[string]bool{}
 	for _, m := range f.machines {
 		if m.Namespace != namespace {
@@ -68,16 +68,16 @@ func (f *Fleet) input(namespace string, now time.Time) (planning.Input, error) {
 }
 
 // host is a Machine with its template, as the planner wants it.
-func (f *Fleet) host(m *machine) (planning.Host, error) {
+func (f *Fleet) host(m *machine) (preview.Host, error) {
 	claims, err := f.claims(m)
 	if err != nil {
-		return planning.Host{}, err
+		return preview.Host{}, err
 	}
 	observed := m.Spec
 	if m.live != nil {
 		observed = m.live.Spec
 	}
-	h := planning.Host{}
+	h := preview.Host{}
 	switch len(claims) {
 	case 0:
 	case 1:
@@ -105,12 +105,12 @@ func (f *Fleet) host(m *machine) (planning.Host, error) {
 }
 
 // selected leaves what was asked for.
-func selected(list planning.PlanList, names []string, pools []*v1alpha1.MachineDeployment) (planning.PlanList, error) {
+func selected(list preview.PlanList, names []string, pools []*v1alpha1.MachineDeployment) (preview.PlanList, error) {
 	if len(names) == 0 {
 		return list, nil
 	}
 	all := list.Items
-	list.Items = []planning.MachinePlan{}
+	list.Items = []preview.MachinePlan{}
 	for _, name := range names {
 		fits, err := fitting(name, pools)
 		if err != nil {
@@ -132,19 +132,19 @@ func selected(list planning.PlanList, names []string, pools []*v1alpha1.MachineD
 	return list, nil
 }
 
-func fitting(name string, pools []*v1alpha1.MachineDeployment) (func(planning.MachinePlan) bool, error) {
+func fitting(name string, pools []*v1alpha1.MachineDeployment) (func(preview.MachinePlan) bool, error) {
 	kind, of, typed := strings.Cut(name, "/")
 	if !typed {
 		kind, of = "machine", name
 	}
 	switch strings.ToLower(kind) {
 	case "machine", "machines", "mach", "machine.refit.dev", "machines.refit.dev":
-		return func(p planning.MachinePlan) bool { return p.Machine == of }, nil
+		return func(p preview.MachinePlan) bool { return p.Machine == of }, nil
 	case "machinedeployment", "machinedeployments", "machd", "machinedeployment.refit.dev", "machinedeployments.refit.dev":
 		if !slices.ContainsFunc(pools, func(d *v1alpha1.MachineDeployment) bool { return d.Name == of }) {
 			return nil, NotFound{name}
 		}
-		return func(p planning.MachinePlan) bool { return p.MachineDeployment == of }, nil
+		return func(p preview.MachinePlan) bool { return p.MachineDeployment == of }, nil
 	}
 	return nil, NotFound{name}
 }

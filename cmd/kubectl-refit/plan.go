@@ -21,7 +21,7 @@ import (
 	"github.com/refit-dev/refit/cli/plan"
 	"github.com/refit-dev/refit/pkg/manifest"
 	"github.com/refit-dev/refit/pkg/manifest/crd"
-	"github.com/refit-dev/refit/pkg/planning"
+	"github.com/refit-dev/refit/pkg/preview"
 )
 
 type planOptions struct {
@@ -162,7 +162,7 @@ func (o *planOptions) addLive(ctx context.Context, fleet *plan.Fleet, old map[st
 	return nil
 }
 
-func (o *planOptions) print(list planning.PlanList) error {
+func (o *planOptions) print(list preview.PlanList) error {
 	var text []byte
 	var err error
 	switch o.output {
@@ -172,7 +172,7 @@ func (o *planOptions) print(list planning.PlanList) error {
 	case "yaml":
 		text, err = yaml.Marshal(list)
 	default:
-		return planning.Print(o.out, list, o.output == "wide")
+		return preview.Print(o.out, list, o.output == "wide")
 	}
 	if err != nil {
 		return fmt.Errorf("encoding the plans: %w", err)

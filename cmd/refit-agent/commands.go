@@ -10,6 +10,7 @@ import (
 	"github.com/refit-dev/refit/agent"
 	"github.com/refit-dev/refit/agent/setup"
 	"github.com/refit-dev/refit/pkg/logging"
+	"github.com/refit-dev/refit/pkg/upgrade"
 	"github.com/refit-dev/refit/pkg/version"
 )
 
@@ -20,6 +21,9 @@ func rootCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usage{fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath())}
+	})
 	cmd.PersistentFlags().String("config", agent.DefaultConfigFile, "file that binds the host to a cluster")
 	cmd.AddCommand(runCommand(), factsCommand(), planCommand(), versionCommand())
 	return cmd
@@ -50,7 +54,7 @@ func runCommand() *cobra.Command {
 }
 
 func factsCommand() *cobra.Command {
-	var packages []string
+	var packages, minors []string
 	var output string
 	cmd := &cobra.Command{
 		Use:   "facts",
@@ -61,7 +65,12 @@ func factsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			facts, err := host.Facts(cmd.Context(), packages)
+			for _, minor := range minors {
+				if _, ok := upgrade.ParseKubernetes(minor + ".0"); !ok {
+					return usage{fmt.Errorf("--minor %q is no minor: write it like v1.37", minor)}
+				}
+			}
+			facts, err := host.Inventory(cmd.Context(), packages, minors)
 			if err != nil {
 				return err
 			}
@@ -69,6 +78,7 @@ func factsCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringArrayVar(&packages, "package", nil, "look at this package too (may be repeated)")
+	cmd.Flags().StringArrayVar(&minors, "minor", nil, "ask the package sources of this Kubernetes minor too, such as v1.37 (may be repeated)")
 	cmd.Flags().StringVarP(&output, "output", "o", "yaml", "yaml or json")
 	return cmd
 }
@@ -84,18 +94,21 @@ func planCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			plan, err := host.Plan(cmd.Context(), file)
+			list, err := host.Plan(cmd.Context(), file, cmd.InOrStdin())
 			if err != nil {
 				return err
 			}
-			if output == "" {
-				return printPlan(cmd.OutOrStdout(), plan)
+			if err := printPlans(cmd.OutOrStdout(), output, list); err != nil {
+				return err
 			}
-			return encode(cmd.OutOrStdout(), output, plan)
+			if refusal := list.Items[0].Refusal; refusal != nil {
+				return refused{refusal}
+			}
+			return nil
 		},
 	}
-	cmd.Flags().StringVarP(&file, "filename", "f", "", "file with one Machine")
-	cmd.Flags().StringVarP(&output, "output", "o", "", "yaml or json; for people unless set")
+	cmd.Flags().StringVarP(&file, "filename", "f", "", "file with one Machine; - is the standard input")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "table, wide, yaml or json; for people unless set")
 	_ = cmd.MarkFlagRequired("filename") // fails only for a flag that does not exist
 	return cmd
 }

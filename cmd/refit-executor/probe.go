@@ -18,13 +18,16 @@ const lockWait = 30 * time.Second
 
 func factsCommand(o *options) *cobra.Command {
 	var packages []string
+	var indexes bool
 	var output, format string
 	cmd := &cobra.Command{
 		Use:   "facts",
 		Short: "Say what runs on this host",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			found, err := facts.New(o.root, systemd.New()).Facts(cmd.Context(), packages)
+			prober := facts.New(o.root, systemd.New())
+			prober.Indexes = indexes
+			found, err := prober.Facts(cmd.Context(), packages)
 			if err != nil {
 				return explain(output, err)
 			}
@@ -32,6 +35,7 @@ func factsCommand(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringArrayVar(&packages, "package", nil, "look at this package too (may be repeated)")
+	cmd.Flags().BoolVar(&indexes, "indexes", false, "say what the host's package indexes offer too")
 	addOutput(cmd, &output)
 	cmd.Flags().StringVarP(&format, "format", "o", "json", "json or yaml")
 	return cmd

@@ -1,4 +1,4 @@
-package planning
+package preview
 
 import (
 	"github.com/refit-dev/refit/api/v1alpha1"
