@@ -99,9 +99,9 @@ func ownFields(m *machine, spec *schema.Structural, wish map[string]any) (map[st
 		return own, []upgrade.Finding{{Severity: upgrade.SeverityInfo, Reason: FindingOwnersUnknown,
 			Message: "the Machine comes without managedFields, so that what its template names is taken for the template's and not for set on the Machine itself: kubectl get --show-managed-fields keeps them"}}, nil
 	}
-	own := map[string]any{}
+	var written, others any
 	for _, entry := range managed {
-		if entry.Manager == TemplateManager || entry.FieldsV1 == nil {
+		if entry.FieldsV1 == nil {
 			continue
 		}
 		var set map[string]any
@@ -109,7 +109,15 @@ func ownFields(m *machine, spec *schema.Structural, wish map[string]any) (map[st
 			return nil, nil, fmt.Errorf("reading the managed fields of Machine %s: %w", m.Name, err)
 		}
 		set, _ = set["f:spec"].(map[string]any)
-		own = union(spec, own, owned(all, set))
+		if entry.Manager == TemplateManager {
+			written = (&applied{}).merge(spec, written, owned(all, set), "")
+		} else if set != nil {
+			others = (&applied{}).merge(spec, others, owned(all, set), "")
+		}
+	}
+	own := all
+	if written != nil { // what nobody is said to own is not the template's
+		own = union(spec, union(spec, map[string]any{}, subtract(spec, all, written)), others)
 	}
 	return edited(m, spec, own, all)
 }

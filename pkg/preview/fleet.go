@@ -108,6 +108,10 @@ func (f *fleet) judge(hop upgrade.Hop) *upgrade.Blocked {
 	if h.Refusal != nil {
 		return h.Refusal
 	}
+	if h.Machine.Status.Versions == nil {
+		_, reason, message := upgrade.UpToDate(h.Machine.Spec, h.Machine.Status)
+		return &upgrade.Blocked{Reason: reason, Message: message}
+	}
 	assignment := hop.Assignment(h.Machine.Generation)
 	assignment.ID = "plan"
 	if refusal := h.agentsRefusal(assignment); refusal != nil {
@@ -229,7 +233,7 @@ func (h *host) plan(blocked *upgrade.Blocked) MachinePlan {
 // conclude says how the machine stands.
 func (h *host) conclude(p *MachinePlan) {
 	m := &h.Machine
-	if p.Refusal == nil && h.Refusal != nil {
+	if h.Refusal != nil {
 		p.Refusal = h.Refusal
 	}
 	switch met, reason, message := upgrade.UpToDate(m.Spec, m.Status); {
