@@ -85,7 +85,7 @@ fuzz: ## Every fuzz target for FUZZTIME (default 1m) each
 
 .PHONY: golden
 golden: ## Rewrite the golden files; read the diff
-	UPDATE_GOLDEN=1 go test ./coordinator/... ./pkg/...
+	UPDATE_GOLDEN=1 go test ./cli/... ./coordinator/... ./pkg/...
 
 ##@ Generated files and checks
 .PHONY: generate

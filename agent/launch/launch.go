@@ -46,6 +46,8 @@ type Executor struct {
 	Name string
 	// RunDir is where requests and results are exchanged, such as /run/refit.
 	RunDir string
+	// Indexes asks with the facts for what the host's package indexes offer.
+	Indexes bool
 }
 
 // StageResult is what staging found out.
@@ -73,6 +75,9 @@ func (x *Executor) Facts(ctx context.Context, packages []string) (upgrade.Facts,
 	args := []string{"facts", "-o", "json"}
 	for _, name := range packages {
 		args = append(args, "--package", name)
+	}
+	if x.Indexes {
+		args = append(args, "--indexes")
 	}
 	var facts upgrade.Facts
 	_, err := x.probe(ctx, probe{name: "facts", args: args, timeout: factsTimeout, into: &facts})

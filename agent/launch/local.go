@@ -18,6 +18,8 @@ type Local struct {
 	Program string
 	// Runner starts it.
 	Runner command.Runner
+	// Indexes asks with the facts for what the host's package indexes offer.
+	Indexes bool
 }
 
 // Facts probes the host.
@@ -25,6 +27,9 @@ func (l *Local) Facts(ctx context.Context, packages []string) (upgrade.Facts, er
 	args := []string{"facts", "-o", "json"}
 	for _, name := range packages {
 		args = append(args, "--package", name)
+	}
+	if l.Indexes {
+		args = append(args, "--indexes")
 	}
 	var facts upgrade.Facts
 	return facts, l.run(ctx, &facts, args...)

@@ -91,7 +91,7 @@ func describe(r journal.Record) string {
 	if i < 0 {
 		return "Starting"
 	}
-	text := fmt.Sprintf("Step %d of %d: %s", i+1, len(r.Steps), Describe(r.Operation.Plan.Steps[i]))
+	text := fmt.Sprintf("Step %d of %d: %s", i+1, len(r.Steps), shorten(r.Operation.Plan.Steps[i].Describe(), maxText))
 	if s := r.Steps[i]; s.State == journal.StepBegun && s.Message != "" {
 		text += ", " + s.Message
 	}

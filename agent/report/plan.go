@@ -19,7 +19,7 @@ const (
 func planStatus(p *upgrade.Plan) *v1alpha1.PlanStatus {
 	status := &v1alpha1.PlanStatus{AssignmentID: p.AssignmentID, Hash: p.Hash, Disruption: p.Disruption}
 	for _, step := range p.Steps {
-		status.Steps = append(status.Steps, Describe(step))
+		status.Steps = append(status.Steps, shorten(step.Describe(), maxText))
 	}
 	if len(status.Steps) > maxSteps {
 		rest := len(status.Steps) - maxSteps + 1
@@ -30,46 +30,6 @@ func planStatus(p *upgrade.Plan) *v1alpha1.PlanStatus {
 		status.Findings = append(status.Findings, finding)
 	}
 	return status
-}
-
-// Describe is a step for people: what, and on what.
-func Describe(step upgrade.Step) string {
-	text := string(step.Kind)
-	if on := object(step); on != "" {
-		text += ": " + on
-	}
-	return shorten(text, maxText)
-}
-
-func object(step upgrade.Step) string {
-	switch {
-	case step.Kubeadm != nil:
-		return step.Kubeadm.Version
-	case step.Source != nil:
-		return step.Source.Name + " to " + step.Source.To
-	case step.File != nil:
-		return step.File.Path
-	case len(step.Packages) > 0:
-		return packages(step)
-	case step.Expect != nil:
-		return ""
-	}
-	return strings.TrimSpace(step.Unit + step.Hook + step.Reason)
-}
-
-func packages(step upgrade.Step) string {
-	words := make([]string, 0, len(step.Packages))
-	for _, p := range step.Packages {
-		switch {
-		case step.Kind != upgrade.StepInstallPackages:
-			words = append(words, p.Name)
-		case p.To == "":
-			words = append(words, "remove "+p.Name)
-		default:
-			words = append(words, p.Name+" "+p.To)
-		}
-	}
-	return strings.Join(words, ", ")
 }
 
 // shorten cuts between characters: half a one would not be valid text.

@@ -72,7 +72,7 @@ func Status(s State) v1alpha1.MachineStatus {
 		HostFailure:        s.Failure,
 	}
 	if s.Facts != nil {
-		out.Host, out.Versions, out.OS = host(s.Facts), versions(s.Facts), operatingSystem(s.Facts, s.Spec.OS)
+		out.Host, out.Versions, out.OS = s.Facts.Identity(), s.Facts.Versions(), s.Facts.ObservedOS(s.Spec.OS)
 	}
 	if s.Accepted != "" {
 		out.Accepted = &v1alpha1.Acceptance{GrantID: s.Accepted}
@@ -109,57 +109,4 @@ func reportOperation(out *v1alpha1.MachineStatus, s State) {
 		op.LastUpdateTime = s.Base.LastOperation.LastUpdateTime // an end is reported once
 	}
 	out.LastOperation = &op
-}
-
-func host(f *upgrade.Facts) *v1alpha1.HostIdentity {
-	return &v1alpha1.HostIdentity{MachineID: f.Host.MachineID, BootID: f.Host.BootID, SystemUUID: f.Host.SystemUUID}
-}
-
-func versions(f *upgrade.Facts) *v1alpha1.ObservedVersions {
-	v := &v1alpha1.ObservedVersions{KubeProxy: f.KubeProxy}
-	if f.Kubelet != nil {
-		v.Kubelet = known(f.Kubelet.Running)
-	}
-	if f.Kubeadm != nil {
-		v.Kubeadm = known(f.Kubeadm.Installed)
-	}
-	if c := f.Control; c != nil {
-		v.ControlPlane = &v1alpha1.ObservedControlPlane{
-			APIServer: known(c.APIServer), ControllerManager: known(c.ControllerManager), Scheduler: known(c.Scheduler),
-		}
-		v.Etcd = c.Etcd
-	}
-	if r := f.Runtime; r != nil {
-		v.ContainerRuntime = &v1alpha1.ObservedRuntime{Name: r.Name, Version: known(r.Running)}
-		if r.Running != "" {
-			v.ContainerRuntime.Text = r.Name + "://" + r.Running
-		}
-	}
-	return v
-}
-
-// known turns what could not be read into the value that blocks a plan.
-func known(version string) string {
-	if version == "" {
-		return v1alpha1.Unknown
-	}
-	return version
-}
-
-func operatingSystem(f *upgrade.Facts, wanted *v1alpha1.OSSpec) *v1alpha1.ObservedOS {
-	installed := map[string]string{}
-	for _, p := range f.Packages.Installed {
-		installed[p.Name] = p.Version
-	}
-	os := &v1alpha1.ObservedOS{
-		ID: f.OS.ID, VersionID: f.OS.VersionID, PrettyName: f.OS.PrettyName,
-		Kernel: f.OS.Kernel, Architecture: f.OS.Architecture, RebootRequired: f.Reboot.Required,
-	}
-	if wanted == nil {
-		return os
-	}
-	for _, p := range wanted.Packages {
-		os.Packages = append(os.Packages, v1alpha1.ObservedPackage{Name: p.Name, Version: installed[p.Name]})
-	}
-	return os
 }

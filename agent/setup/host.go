@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
-
-	"sigs.k8s.io/yaml"
 
 	"github.com/refit-dev/refit/agent"
 	"github.com/refit-dev/refit/agent/host/command"
@@ -17,6 +16,9 @@ import (
 	"github.com/refit-dev/refit/agent/planning"
 	"github.com/refit-dev/refit/agent/store"
 	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/pkg/manifest"
+	"github.com/refit-dev/refit/pkg/manifest/rules"
+	"github.com/refit-dev/refit/pkg/preview"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
@@ -60,21 +62,70 @@ func (h *Host) Candidates(ctx context.Context, request upgrade.CandidateRequest)
 	return h.local.Candidates(ctx, request)
 }
 
-// Plan is what would change if the file, - for standard input, were this host's Machine.
-// Nothing is staged, nothing is changed.
-func (h *Host) Plan(ctx context.Context, file string, stdin io.Reader) (upgrade.Plan, error) {
-	machine, err := readMachine(file, stdin)
+// Inventory is Facts with what repositories offer: those that the host has an index of,
+// and for each minor those that a hop to it would need, which are asked for it. What
+// cannot be had becomes a problem of packages.indexes.
+func (h *Host) Inventory(ctx context.Context, packages, minors []string) (upgrade.Facts, error) {
+	h.units.Indexes, h.local.Indexes = true, true
+	facts, err := h.Facts(ctx, packages)
 	if err != nil {
-		return upgrade.Plan{}, err
+		return facts, err
 	}
+	for _, minor := range minors {
+		if err := h.addMinor(ctx, &facts, packages, minor); err != nil {
+			facts.Problems = append(facts.Problems, upgrade.Problem{Field: "packages.indexes", Message: err.Error()})
+		}
+	}
+	return facts, nil
+}
+
+func (h *Host) addMinor(ctx context.Context, facts *upgrade.Facts, packages []string, minor string) error {
+	target := v1alpha1.Target{Versions: v1alpha1.Versions{Kubelet: v1alpha1.KubernetesVersion(minor + ".0")}}
+	request, _, err := upgrade.Sources(*facts, target, v1alpha1.MachineSpec{})
+	if err != nil {
+		return fmt.Errorf("choosing package sources of %s: %w", minor, err)
+	}
+	request.Packages = append(upgrade.ManagedPackages(), packages...)
+	request.Sources = slices.DeleteFunc(request.Sources, func(s upgrade.CandidateSource) bool {
+		_, unknown := facts.Offered(upgrade.CandidateRequest{Sources: []upgrade.CandidateSource{s}, Packages: request.Packages})
+		return len(unknown) == 0
+	})
+	if len(request.Sources) == 0 {
+		return nil
+	}
+	candidates, err := h.Candidates(ctx, request)
+	if err != nil {
+		return fmt.Errorf("reading package sources of %s: %w", minor, err)
+	}
+	facts.Packages.Indexes = append(facts.Packages.Indexes, upgrade.IndexesOf(request, candidates)...)
+	return nil
+}
+
+// Document is a Machine that was read from a file, and where in the file its fields are.
+type Document struct {
+	machine *v1alpha1.Machine
+	object  *manifest.Object
+}
+
+// Plan is what would change if the document were this host's Machine. Nothing is staged, nothing is changed.
+func (h *Host) Plan(ctx context.Context, document Document) (preview.PlanList, error) {
+	machine, object := document.machine, document.object
 	facts, err := h.Facts(ctx, planning.PackageNames(machine.Spec))
 	if err != nil {
-		return upgrade.Plan{}, fmt.Errorf("probing the host: %w", err)
+		return preview.PlanList{}, fmt.Errorf("probing the host: %w", err)
 	}
-	return planning.Draft(ctx, h, upgrade.PlanInput{
-		Machine: machine.Name, Spec: machine.Spec, Assignment: standalone(machine.Spec),
+	if message := upgrade.RoleContradiction(machine.Spec.Roles, &facts); message != "" {
+		return preview.PlanList{}, object.Errorf("spec.roles", "%s", message)
+	}
+	assignment := standalone(machine.Spec)
+	plan, err := planning.Draft(ctx, h, upgrade.PlanInput{
+		Machine: machine.Name, Spec: machine.Spec, Assignment: assignment,
 		Facts: facts, Record: store.New(store.DefaultDir).Record(), Standalone: true, Now: time.Now(),
 	})
+	if err != nil && upgrade.IsBlocked(err) == nil {
+		err = &upgrade.Blocked{Reason: planning.ReasonSourceUnavailable, Message: err.Error()}
+	}
+	return preview.One(machine, facts, assignment, plan, err), nil
 }
 
 // standalone is the assignment that a host gives itself: the whole wish in one hop.
@@ -89,28 +140,19 @@ func standalone(spec v1alpha1.MachineSpec) v1alpha1.Assignment {
 	return assignment
 }
 
-func readMachine(file string, stdin io.Reader) (*v1alpha1.Machine, error) {
-	text, err := readFile(file, stdin)
+// ReadMachine reads a file with one Machine, - being the standard input, as strictly as
+// the API server would.
+func ReadMachine(file string, stdin io.Reader) (Document, error) {
+	objects, err := manifest.Read([]string{file}, manifest.Options{Namespace: "default", Kinds: []string{"Machine"}, Check: rules.Check, Stdin: stdin})
 	if err != nil {
-		return nil, fmt.Errorf("reading a Machine: %w", err)
+		return Document{}, err
 	}
-	if file == "-" {
-		file = "standard input"
+	if len(objects) != 1 {
+		return Document{}, objects[1].Errorf("kind", "this is the second of %d Machines: a host has one", len(objects))
 	}
 	machine := &v1alpha1.Machine{}
-	if err := yaml.UnmarshalStrict(text, machine); err != nil {
-		return nil, fmt.Errorf("reading %s: %w", file, err)
+	if err := objects[0].Decode(machine); err != nil {
+		return Document{}, err
 	}
-	if machine.Kind != "Machine" || machine.APIVersion != v1alpha1.GroupVersion.String() {
-		return nil, fmt.Errorf("reading %s: it is a %s of %s: give one Machine of %s",
-			file, machine.Kind, machine.APIVersion, v1alpha1.GroupVersion)
-	}
-	return machine, nil
-}
-
-func readFile(file string, stdin io.Reader) ([]byte, error) {
-	if file == "-" {
-		return io.ReadAll(stdin)
-	}
-	return os.ReadFile(file) //nolint:wrapcheck // the caller says what it reads
+	return Document{machine, &objects[0]}, nil
 }

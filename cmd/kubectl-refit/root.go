@@ -52,7 +52,7 @@ func newRoot(s streams) *cobra.Command {
 	})
 	c.flags.AddFlags(root.PersistentFlags())
 	root.PersistentFlags().Lookup("namespace").Usage = "Namespace of the Machines (default " + defaultNamespace + ")"
-	root.AddCommand(newAdopt(c), newInstall(c), newUninstall(c), newStatus(c), newVersion(c))
+	root.AddCommand(newAdopt(c), newInstall(c), newUninstall(c), newStatus(c), newPlan(c), newVersion(c))
 	return root
 }
 

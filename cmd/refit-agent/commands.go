@@ -10,6 +10,7 @@ import (
 	"github.com/refit-dev/refit/agent"
 	"github.com/refit-dev/refit/agent/setup"
 	"github.com/refit-dev/refit/pkg/logging"
+	"github.com/refit-dev/refit/pkg/upgrade"
 	"github.com/refit-dev/refit/pkg/usage"
 	"github.com/refit-dev/refit/pkg/version"
 )
@@ -52,7 +53,7 @@ func runCommand() *cobra.Command {
 }
 
 func factsCommand() *cobra.Command {
-	var packages []string
+	var packages, minors []string
 	var output string
 	cmd := &cobra.Command{
 		Use:   "facts",
@@ -62,11 +63,16 @@ func factsCommand() *cobra.Command {
 			if err := usage.OneOf("output", output, "yaml", "json"); err != nil {
 				return err
 			}
+			for _, minor := range minors {
+				if _, ok := upgrade.ParseKubernetes(minor + ".0"); !ok {
+					return usage.Errorf("--minor %q is no minor: write it like v1.37", minor)
+				}
+			}
 			host, err := newHost(cmd)
 			if err != nil {
 				return err
 			}
-			facts, err := host.Facts(cmd.Context(), packages)
+			facts, err := host.Inventory(cmd.Context(), packages, minors)
 			if err != nil {
 				return err
 			}
@@ -74,6 +80,7 @@ func factsCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringArrayVar(&packages, "package", nil, "look at this package too (may be repeated)")
+	cmd.Flags().StringArrayVar(&minors, "minor", nil, "ask the package sources of this Kubernetes minor too, such as v1.37 (may be repeated)")
 	cmd.Flags().StringVarP(&output, "output", "o", "yaml", "yaml or json")
 	return cmd
 }
@@ -85,25 +92,32 @@ func planCommand() *cobra.Command {
 		Short: "Say what would change on this host if FILE were its Machine; change nothing",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := usage.OneOf("output", output, "", "yaml", "json"); err != nil {
+			if err := usage.OneOf("output", output, "table", "wide", "yaml", "json"); err != nil {
+				return err
+			}
+			document, err := setup.ReadMachine(file, cmd.InOrStdin())
+			if err != nil {
 				return err
 			}
 			host, err := newHost(cmd)
 			if err != nil {
 				return err
 			}
-			plan, err := host.Plan(cmd.Context(), file, cmd.InOrStdin())
+			list, err := host.Plan(cmd.Context(), document)
 			if err != nil {
 				return err
 			}
-			if output == "" {
-				return printPlan(cmd.OutOrStdout(), plan)
+			if err := printPlans(cmd.OutOrStdout(), output, list); err != nil {
+				return err
 			}
-			return encode(cmd.OutOrStdout(), output, plan)
+			if refusal := list.Items[0].Refusal; refusal != nil {
+				return refused{refusal}
+			}
+			return nil
 		},
 	}
 	cmd.Flags().StringVarP(&file, "filename", "f", "", "file with one Machine; - is standard input")
-	cmd.Flags().StringVarP(&output, "output", "o", "", "yaml or json; for people unless set")
+	cmd.Flags().StringVarP(&output, "output", "o", "table", "table, wide, yaml or json")
 	_ = cmd.MarkFlagRequired("filename") // fails only for a flag that does not exist
 	return cmd
 }

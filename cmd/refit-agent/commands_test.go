@@ -55,6 +55,6 @@ func TestAMistakeOnTheCommandLineHasItsOwnCode(t *testing.T) {
 
 func TestAPlanReadsItsMachineFromStandardInput(t *testing.T) {
 	_, err := execute(t, "kind: Pod\napiVersion: v1\n", "plan", "-f", "-")
-	require.ErrorContains(t, err, "reading standard input: it is a Pod of v1")
-	assert.Equal(t, exitFault, exitCode(err), "the command line is right")
+	require.ErrorContains(t, err, "stdin:1: kind: Pod is not read here: give Machine")
+	assert.Equal(t, usage.ExitCode, exitCode(err), "bad input, found before the host is looked at")
 }

@@ -3,15 +3,26 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
 
+	"github.com/refit-dev/refit/pkg/manifest"
+	"github.com/refit-dev/refit/pkg/upgrade"
 	"github.com/refit-dev/refit/pkg/usage"
 )
 
-const exitFault = 1
+// The exit codes, those of kubectl refit: a refusal is an answer, not a fault. Bad input
+// and a mistake on the command line end with usage.ExitCode.
+const (
+	exitFault   = 1
+	exitRefused = 3
+)
+
+// refused says that the host would not do it.
+type refused struct{ *upgrade.Blocked }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -23,7 +34,11 @@ func main() {
 }
 
 func exitCode(err error) int {
-	if usage.Is(err) {
+	var r refused
+	switch {
+	case errors.As(err, &r):
+		return exitRefused
+	case usage.Is(err), manifest.Invalid(err):
 		return usage.ExitCode
 	}
 	return exitFault

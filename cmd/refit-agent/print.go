@@ -8,8 +8,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/refit-dev/refit/agent/report"
-	"github.com/refit-dev/refit/pkg/upgrade"
+	"github.com/refit-dev/refit/pkg/preview"
 	"github.com/refit-dev/refit/pkg/usage"
 )
 
@@ -32,21 +31,31 @@ func encode(w io.Writer, format string, v any) error {
 	return err
 }
 
-func printPlan(w io.Writer, plan upgrade.Plan) error {
+// printPlans writes plans; for people also the steps, since a host has one.
+func printPlans(w io.Writer, output string, list preview.PlanList) error {
+	switch output {
+	case "table", "wide":
+		if err := preview.Print(w, list, output == "wide"); err != nil {
+			return err
+		}
+		return printSteps(w, list.Items[0])
+	}
+	return encode(w, output, list)
+}
+
+func printSteps(w io.Writer, plan preview.MachinePlan) error {
 	var b strings.Builder
-	if len(plan.Steps) == 0 {
-		b.WriteString("Nothing to do: the host is what the Machine asks for.\n")
-	} else {
-		fmt.Fprintf(&b, "Disruption: %s\n", plan.Disruption)
+	if plan.State == preview.StateUpToDate {
+		b.WriteString("\nNothing to do: the host is what the Machine asks for.\n")
 	}
 	for i, step := range plan.Steps {
-		fmt.Fprintf(&b, "%3d  %s\n", i+1, report.Describe(step))
+		if i == 0 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(&b, "%3d  %s\n", i+1, step.Description)
 		if step.Irreversible != "" {
 			fmt.Fprintf(&b, "     cannot be undone: %s\n", step.Irreversible)
 		}
-	}
-	for _, finding := range plan.Findings {
-		fmt.Fprintf(&b, "%s: %s: %s\n", finding.Severity, finding.Reason, finding.Message)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -19,6 +19,7 @@ const lockWait = 30 * time.Second
 
 func factsCommand(o *options) *cobra.Command {
 	var packages []string
+	var indexes bool
 	var output, format string
 	cmd := &cobra.Command{
 		Use:   "facts",
@@ -28,7 +29,9 @@ func factsCommand(o *options) *cobra.Command {
 			if err := usage.OneOf("format", format, "json", "yaml"); err != nil {
 				return err
 			}
-			found, err := facts.New(o.root, systemd.New()).Facts(cmd.Context(), packages)
+			prober := facts.New(o.root, systemd.New())
+			prober.Indexes = indexes
+			found, err := prober.Facts(cmd.Context(), packages)
 			if err != nil {
 				return explain(output, err)
 			}
@@ -36,6 +39,7 @@ func factsCommand(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringArrayVar(&packages, "package", nil, "look at this package too (may be repeated)")
+	cmd.Flags().BoolVar(&indexes, "indexes", false, "say what the host's package indexes offer too")
 	addOutput(cmd, &output)
 	cmd.Flags().StringVarP(&format, "format", "o", "json", "json or yaml")
 	return cmd

@@ -152,7 +152,7 @@ func (m *Machine) Down() string {
 		return "cordoned by someone else"
 	case m.Node.Unschedulable && (m.Slot == nil || m.Slot.GrantID != m.Node.CordonedBy):
 		return "cordoned by an earlier operation"
-	case Failed(m.Machine):
+	case upgrade.Failed(m.Machine):
 		return "failed: " + m.Status.RolloutFailure.Reason
 	}
 	return ""
@@ -163,17 +163,10 @@ func (m *Machine) NeedsNode() bool {
 	return m.HasRole(v1alpha1.RoleControlPlane) || m.HasRole(v1alpha1.RoleWorker)
 }
 
-// Failed says that an operation on the machine failed and nothing has cleared that
-// since. A drain that was blocked changed nothing on the host and does not count.
-func Failed(m *v1alpha1.Machine) bool {
-	f := m.Status.RolloutFailure
-	return f != nil && f.Class != ClassDrainBlocked
-}
-
 // Classes of rollout failures.
 const (
 	ClassUnreachable    = "Unreachable"
-	ClassDrainBlocked   = "DrainBlocked"
+	ClassDrainBlocked   = upgrade.ClassDrainBlocked
 	ClassApplyFailed    = "ApplyFailed"
 	ClassUnhealthyAfter = "UnhealthyAfter"
 	ClassRolledBack     = "RolledBack"

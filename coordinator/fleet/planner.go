@@ -16,7 +16,7 @@ func ForPlanner(machines []v1alpha1.Machine, nodes []corev1.Node) upgrade.Fleet 
 	managed := map[string]bool{}
 	for i := range machines {
 		managed[machines[i].Name] = true
-		f.Hosts = append(f.Hosts, HostState(&machines[i]))
+		f.Hosts = append(f.Hosts, upgrade.StateOf(&machines[i]))
 	}
 	for i := range nodes {
 		if managed[nodes[i].Name] {
@@ -25,32 +25,6 @@ func ForPlanner(machines []v1alpha1.Machine, nodes []corev1.Node) upgrade.Fleet 
 		f.Hosts = append(f.Hosts, unmanaged(&nodes[i]))
 	}
 	return f
-}
-
-// HostState is one Machine as the planner wants it.
-func HostState(m *v1alpha1.Machine) upgrade.HostState {
-	h := upgrade.HostState{Name: m.Name, Roles: m.Spec.Roles, Managed: true, Record: record(m)}
-	if m.Status.Versions != nil {
-		h.Versions = *m.Status.Versions
-	}
-	if m.Spec.Versions != nil {
-		h.Wish = *m.Spec.Versions
-	}
-	osMet, _, _ := upgrade.UpToDate(v1alpha1.MachineSpec{MachineTemplateSpec: v1alpha1.MachineTemplateSpec{OS: m.Spec.OS}}, m.Status)
-	h.OSPending = m.Spec.OS != nil && !osMet
-	h.Sidelined = m.Spec.Paused || m.Spec.Availability == v1alpha1.AvailabilityOutOfService || Failed(m)
-	h.First = m.Status.Assignment != nil && m.Status.Assignment.KubeadmRole == v1alpha1.KubeadmFirst
-	return h
-}
-
-func record(m *v1alpha1.Machine) []v1alpha1.Versions {
-	var out []v1alpha1.Versions
-	for _, h := range m.Status.History {
-		if h.State == v1alpha1.OperationSuccessful && h.From != nil {
-			out = append(out, *h.From)
-		}
-	}
-	return out
 }
 
 // A control-plane Node without a Machine has API servers whose version nobody reports;

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/pkg/upgrade"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -81,6 +82,6 @@ func (m *Machine) upToDate() bool {
 
 // waitsForAPerson says that nothing is going to happen on the machine by itself.
 func (m *Machine) waitsForAPerson() bool {
-	return m.OutOfService() || m.Spec.Paused || Failed(m.Machine) || !m.DeletionTimestamp.IsZero() ||
+	return m.OutOfService() || m.Spec.Paused || upgrade.Failed(m.Machine) || !m.DeletionTimestamp.IsZero() ||
 		meta.IsStatusConditionTrue(m.Status.Conditions, v1alpha1.ConditionStalled)
 }

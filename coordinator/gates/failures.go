@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"github.com/refit-dev/refit/coordinator/fleet"
+	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
 func failureThreshold(_ *fleet.Fleet, m *fleet.Machine) *Verdict {
 	var failed []string
 	for _, other := range m.Pool.Machines {
-		if fleet.Failed(other.Machine) {
+		if upgrade.Failed(other.Machine) {
 			failed = append(failed, fmt.Sprintf("%s (%s)", other.Name, other.Status.RolloutFailure.Reason))
 		}
 	}

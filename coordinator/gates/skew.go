@@ -1,6 +1,9 @@
 package gates
 
-import "github.com/refit-dev/refit/coordinator/fleet"
+import (
+	"github.com/refit-dev/refit/coordinator/fleet"
+	"github.com/refit-dev/refit/pkg/upgrade"
+)
 
 // controlPlaneFirst judges the hop again by the API servers as they are observed now:
 // the plan was made on an earlier reading.
@@ -9,7 +12,7 @@ func controlPlaneFirst(f *fleet.Fleet, m *fleet.Machine) *Verdict {
 	if a == nil {
 		return nil
 	}
-	if blocked := f.View().Allowed(fleet.HostState(m.Machine), a.Target); blocked != nil {
+	if blocked := f.View().Allowed(upgrade.StateOf(m.Machine), a.Target); blocked != nil {
 		return &Verdict{blocked.Reason, blocked.Message}
 	}
 	return nil

@@ -24,7 +24,7 @@ func (r *Reconciler) assign(ctx context.Context, s *scope) (outcome, error) {
 	}
 	if s.wishMet {
 		st.Assignment = nil
-		if !fleet.Failed(s.machine) {
+		if !upgrade.Failed(s.machine) {
 			st.RolloutFailure = nil
 		}
 		return goOn, nil
@@ -33,7 +33,7 @@ func (r *Reconciler) assign(ctx context.Context, s *scope) (outcome, error) {
 		st.Assignment = nil
 		return goOn, nil
 	}
-	if fleet.Failed(s.machine) {
+	if upgrade.Failed(s.machine) {
 		return goOn, nil // the failed assignment is the record of what was tried
 	}
 	return goOn, r.nextHop(ctx, s)
@@ -44,7 +44,7 @@ func (r *Reconciler) nextHop(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	next, blocked := nextAssignment(all, s.machine)
+	next, blocked := upgrade.NextAssignment(all, s.machine)
 	if blocked != nil {
 		s.blocked = blocked
 		s.status().Assignment = nil

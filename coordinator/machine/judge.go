@@ -10,6 +10,7 @@ import (
 	"github.com/refit-dev/refit/coordinator/board"
 	"github.com/refit-dev/refit/coordinator/fleet"
 	"github.com/refit-dev/refit/pkg/status"
+	"github.com/refit-dev/refit/pkg/upgrade"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -138,9 +139,9 @@ func stalled(s *scope) *metav1.Condition {
 	st := s.status()
 	hint := "; " + status.RetryHint(s.key.Name)
 	switch {
-	case s.wishMet && s.slot() == nil && !fleet.Failed(s.machine):
+	case s.wishMet && s.slot() == nil && !upgrade.Failed(s.machine):
 		return nil
-	case fleet.Failed(s.machine):
+	case upgrade.Failed(s.machine):
 		return ptr(status.Stalled(st.RolloutFailure.Reason, st.RolloutFailure.Message+hint))
 	case st.HostFailure != nil && st.HostFailure.Terminal && fleet.CurrentAssignment(s.machine):
 		return ptr(status.Stalled(st.HostFailure.Reason, st.HostFailure.Message))
@@ -152,7 +153,7 @@ func stalled(s *scope) *metav1.Condition {
 
 // waiting is the verdict of the gates on a machine that is ready for a place.
 func (r *Reconciler) waiting(s *scope) *metav1.Condition {
-	if s.slot() != nil || s.wishMet || fleet.FrozenPlan(s.machine) == nil || fleet.Failed(s.machine) {
+	if s.slot() != nil || s.wishMet || fleet.FrozenPlan(s.machine) == nil || upgrade.Failed(s.machine) {
 		return nil
 	}
 	if !meta.IsStatusConditionTrue(s.status().Conditions, v1alpha1.ConditionStaged) {

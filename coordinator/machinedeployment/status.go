@@ -11,6 +11,7 @@ import (
 	"github.com/refit-dev/refit/coordinator/fleet"
 	"github.com/refit-dev/refit/coordinator/gates"
 	"github.com/refit-dev/refit/pkg/status"
+	"github.com/refit-dev/refit/pkg/upgrade"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -73,7 +74,7 @@ func count(st *v1alpha1.MachineDeploymentStatus, p *fleet.Pool) {
 		add(&st.UpToDate, current(m, v1alpha1.ConditionUpToDate))
 		add(&st.Ready, meta.IsStatusConditionTrue(m.Status.Conditions, v1alpha1.ConditionReady))
 		add(&st.InFlight, m.Slot != nil)
-		add(&st.Failed, fleet.Failed(m.Machine))
+		add(&st.Failed, upgrade.Failed(m.Machine))
 		add(&st.Replicas, !m.OutOfService() && m.Unavailable() == "")
 	}
 }

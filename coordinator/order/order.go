@@ -12,6 +12,7 @@ import (
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/coordinator/fleet"
+	"github.com/refit-dev/refit/pkg/upgrade"
 	"k8s.io/apimachinery/pkg/api/meta"
 )
 
@@ -33,7 +34,7 @@ func Ready(m *fleet.Machine) bool {
 	switch {
 	case m.Slot != nil, m.OutOfService(), !m.DeletionTimestamp.IsZero():
 		return false
-	case fleet.Failed(m.Machine), fleet.FrozenPlan(m.Machine) == nil:
+	case upgrade.Failed(m.Machine), fleet.FrozenPlan(m.Machine) == nil:
 		return false
 	case m.Status.HostFailure != nil && m.Status.HostFailure.Terminal:
 		return false

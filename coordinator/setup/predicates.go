@@ -3,6 +3,7 @@ package setup
 import (
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/coordinator/fleet"
+	"github.com/refit-dev/refit/pkg/upgrade"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -24,7 +25,7 @@ func versionsChanged() predicate.Predicate {
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			old, isOld := e.ObjectOld.(*v1alpha1.Machine)
 			now, isNow := e.ObjectNew.(*v1alpha1.Machine)
-			return isOld && isNow && !equality.Semantic.DeepEqual(fleet.HostState(old), fleet.HostState(now))
+			return isOld && isNow && !equality.Semantic.DeepEqual(upgrade.StateOf(old), upgrade.StateOf(now))
 		},
 	}
 }

@@ -222,6 +222,9 @@ func (p *planner) notPackaged(format string, args ...any) error {
 
 func (p *planner) checkOS() error {
 	facts := p.in.Facts
+	if p.in.Estimate && facts.Packages.Manager == "" {
+		return nil
+	}
 	why := ""
 	for _, problem := range facts.Problems {
 		if problem.Field == "packages" {

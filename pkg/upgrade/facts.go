@@ -162,6 +162,19 @@ type PackageFacts struct {
 	Broken    []string           `json:"broken,omitempty"` // half-installed or half-configured
 	Lock      *LockFacts         `json:"lock,omitempty"`   // who holds the package manager's lock now
 	Sources   []SourceFacts      `json:"sources,omitempty"`
+	// Indexes are what repositories offer of the packages that Refit looks at. `refit-agent facts`
+	// gives them, for plans that are made elsewhere; a plan of the host itself reads them anew.
+	Indexes []IndexFacts `json:"indexes,omitempty"`
+}
+
+// IndexFacts is what one repository offers of some packages: one that is in Packages
+// and not in Candidates is not offered.
+type IndexFacts struct {
+	URI        string      `json:"uri"`
+	Suites     []string    `json:"suites,omitempty"`
+	Components []string    `json:"components,omitempty"`
+	Packages   []string    `json:"packages"` // the names that were looked for
+	Candidates []Candidate `json:"candidates,omitempty"`
 }
 
 // InstalledPackage is one installed package.

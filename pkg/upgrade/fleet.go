@@ -38,17 +38,41 @@ type Fleet struct {
 	HopPatch map[string]string
 }
 
-// StateOf is the state of the host of a Machine. First, Sidelined and Record are the caller's to add.
+// StateOf is the state of the host of a Machine.
 func StateOf(m *v1alpha1.Machine) HostState {
-	h := HostState{Name: m.Name, Roles: m.Spec.Roles, Managed: true}
+	h := HostState{Name: m.Name, Roles: m.Spec.Roles, Managed: true, Record: RecordOf(m)}
 	if m.Status.Versions != nil {
 		h.Versions = *m.Status.Versions
 	}
 	if m.Spec.Versions != nil {
 		h.Wish = *m.Spec.Versions
 	}
-	h.OSPending = len(outdatedPackages(m.Spec, m.Status)) > 0 || rebootOutstanding(m.Spec, m.Status)
+	osMet, _, _ := UpToDate(v1alpha1.MachineSpec{MachineTemplateSpec: v1alpha1.MachineTemplateSpec{OS: m.Spec.OS}}, m.Status)
+	h.OSPending = m.Spec.OS != nil && !osMet
+	h.Sidelined = m.Spec.Paused || m.Spec.Availability == v1alpha1.AvailabilityOutOfService || Failed(m)
+	h.First = m.Status.Assignment != nil && m.Status.Assignment.KubeadmRole == v1alpha1.KubeadmFirst
 	return h
+}
+
+// ClassDrainBlocked is the class of a rollout failure that changed nothing on the host.
+const ClassDrainBlocked = "DrainBlocked"
+
+// Failed says that an operation on the machine failed and nothing has cleared that
+// since. A drain that was blocked changed nothing on the host and does not count.
+func Failed(m *v1alpha1.Machine) bool {
+	f := m.Status.RolloutFailure
+	return f != nil && f.Class != ClassDrainBlocked
+}
+
+// RecordOf lists the sets of versions that a Machine's history says the host ran before.
+func RecordOf(m *v1alpha1.Machine) []v1alpha1.Versions {
+	var out []v1alpha1.Versions
+	for _, h := range m.Status.History {
+		if h.State == v1alpha1.OperationSuccessful && h.From != nil {
+			out = append(out, *h.From)
+		}
+	}
+	return out
 }
 
 // IsControlPlane says whether the host has an API server of the cluster.

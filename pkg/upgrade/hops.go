@@ -15,11 +15,42 @@ type Hop struct {
 	Skew        v1alpha1.Skew
 }
 
+// Assignment is the assignment of the hop; its id and its epoch are the caller's.
+func (h Hop) Assignment(generation int64) v1alpha1.Assignment {
+	a := v1alpha1.Assignment{Generation: generation, Type: v1alpha1.OperationUpgrade, Target: h.Target, KubeadmRole: h.KubeadmRole}
+	if h.Skew != (v1alpha1.Skew{}) {
+		a.Skew = &h.Skew
+	}
+	return a
+}
+
+// NextAssignment is the next hop of one machine. Nothing to do while the wish is not
+// met is a refusal as well: the difference is one that no hop can close.
+func NextAssignment(fleet Fleet, m *v1alpha1.Machine) (*v1alpha1.Assignment, *Blocked) {
+	host := StateOf(m)
+	target, role, skew, blocked := NextTarget(fleet, host, host.Wish)
+	if blocked != nil {
+		return nil, blocked
+	}
+	if Arrived(target) {
+		_, reason, message := UpToDate(m.Spec, m.Status)
+		return nil, &Blocked{Reason: reason, Message: message}
+	}
+	a := Hop{Machine: m.Name, Target: target, KubeadmRole: role, Skew: skew}.Assignment(m.Generation)
+	return &a, nil
+}
+
 // Hops is the way of a fleet from what is observed to what is wished, one window
 // after another, as if every one succeeded; and why the machines that do not arrive
 // stay behind.
 func Hops(fleet Fleet) ([]Hop, map[string]*Blocked) {
-	w := &walk{view: NewView(fleet), hosts: slices.Clone(fleet.Hosts), blocked: map[string]*Blocked{}}
+	return JudgedHops(fleet, func(Hop) *Blocked { return nil })
+}
+
+// JudgedHops is Hops with a say for whoever knows the hosts: a machine whose hop is
+// refused stays where it is, and those that wait for it wait on.
+func JudgedHops(fleet Fleet, judge func(Hop) *Blocked) ([]Hop, map[string]*Blocked) {
+	w := &walk{view: NewView(fleet), hosts: slices.Clone(fleet.Hosts), blocked: map[string]*Blocked{}, judge: judge}
 	slices.SortStableFunc(w.hosts, func(a, b HostState) int {
 		if c := oneIf(b.IsControlPlane()) - oneIf(a.IsControlPlane()); c != 0 {
 			return c
@@ -38,6 +69,7 @@ type walk struct {
 	hosts   []HostState
 	hops    []Hop
 	blocked map[string]*Blocked
+	judge   func(Hop) *Blocked
 }
 
 func (w *walk) round() (moved bool) {
@@ -55,7 +87,12 @@ func (w *walk) round() (moved bool) {
 		if Arrived(target) {
 			continue
 		}
-		w.hops = append(w.hops, Hop{Machine: h.Name, Target: target, KubeadmRole: role, Skew: skew})
+		hop := Hop{Machine: h.Name, Target: target, KubeadmRole: role, Skew: skew}
+		if err := w.judge(hop); err != nil {
+			w.blocked[h.Name] = err
+			continue
+		}
+		w.hops = append(w.hops, hop)
 		w.view.replace(h, after)
 		w.hosts[i] = after
 		moved = true

@@ -27,6 +27,10 @@ type PlanInput struct {
 	// Standalone says that nobody answers for the API servers: a host that is planned
 	// without a cluster. Skew is then a warning, not a refusal.
 	Standalone bool
+	// Estimate says that the host's packages, or what its repositories offer, are not
+	// known. The plan then says what the versions imply, names no file, and has no
+	// stage and no hash: it cannot be run.
+	Estimate bool
 }
 
 // NewPlan turns one assignment into steps for one host, or refuses with *Blocked.
@@ -72,6 +76,9 @@ type planner struct {
 
 func newPlanner(in PlanInput) *planner {
 	p := &planner{in: in, order: OrderingOf(in.Facts.Packages.Manager), installed: map[string]InstalledPackage{}, disruption: v1alpha1.DisruptionNone}
+	if p.order == nil && in.Estimate {
+		p.order = equalOnly
+	}
 	for _, pkg := range in.Facts.Packages.Installed {
 		if pkg.installed() {
 			p.installed[pkg.Name] = pkg
@@ -86,6 +93,10 @@ func (p *planner) finish() (Plan, error) {
 	if len(p.steps) > 0 {
 		plan.Steps = p.frame()
 		plan.Stage = p.stage()
+	}
+	if p.in.Estimate {
+		plan.Stage = nil
+		return plan, nil
 	}
 	hash, err := plan.ComputeHash()
 	if err != nil {

@@ -28,6 +28,9 @@ func (p *planner) sources() error {
 		return nil
 	}
 	_, changes, err := Sources(p.in.Facts, p.in.Assignment.Target, p.in.Spec)
+	if err != nil && p.in.Estimate && len(p.in.Facts.Packages.Sources) == 0 {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -157,7 +160,7 @@ func (p *planner) kubeletPackages() error {
 		names = append(names, packageKubelet)
 	}
 	if pkg, ok := p.installed[packageKubectl]; ok && packageUpstream(pkg.Version).LessThan(p.want.kubelet) {
-		if _, err := ResolvePackage(p.order, p.in.Candidates, packageKubectl, p.want.kubelet.Upstream()); err == nil {
+		if _, err := p.upstream(packageKubectl, p.want.kubelet.Upstream()); err == nil {
 			names = append(names, packageKubectl)
 		} else {
 			p.find(warning(FindingKubectlLeft, "no repository offers kubectl %s, so it stays at %s", p.want.kubelet, pkg.Version))
@@ -209,11 +212,11 @@ func (p *planner) runtimeUnit() string {
 func (p *planner) installUpstream(version Version, names ...string) error {
 	var changes []PackageChange
 	for _, name := range names {
-		c, err := ResolvePackage(p.order, p.in.Candidates, name, version.Upstream())
+		change, err := p.upstream(name, version.Upstream())
 		if err != nil {
 			return err
 		}
-		changes = append(changes, p.change(c))
+		changes = append(changes, change)
 	}
 	changes, err := p.addHelpers(changes)
 	if err != nil {
@@ -221,6 +224,23 @@ func (p *planner) installUpstream(version Version, names ...string) error {
 	}
 	p.install(changes)
 	return nil
+}
+
+// upstream is the move of a package to an upstream version; of one whose repository is
+// not known, without the package version that carries it.
+func (p *planner) upstream(name, version string) (PackageChange, error) {
+	c, err := ResolvePackage(p.order, p.in.Candidates, name, version)
+	if err != nil && p.in.Estimate {
+		return p.estimated(name, version), nil
+	}
+	if err != nil {
+		return PackageChange{}, err
+	}
+	return p.change(c), nil
+}
+
+func (p *planner) estimated(name, version string) PackageChange {
+	return PackageChange{Name: name, From: p.installed[name].Version, To: version, Held: slices.Contains(p.in.Facts.Packages.Holds, name)}
 }
 
 // wantedBy adds to a version that was not found the field of the spec that led to it.

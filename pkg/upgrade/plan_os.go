@@ -104,6 +104,9 @@ func (p *planner) osChange(pkg v1alpha1.Package) (PackageChange, error) {
 		return PackageChange{Name: pkg.Name, From: p.installed[pkg.Name].Version, Held: slices.Contains(p.in.Facts.Packages.Holds, pkg.Name)}, nil
 	}
 	c, err := resolve(p.order, p.in.Candidates, pkg.Name, pkg.Version, func(have string) bool { return satisfies(p.order, have, pkg.Version) })
+	if err != nil && p.in.Estimate {
+		return p.estimated(pkg.Name, firstOf(pkg.Version, newestOffered)), nil
+	}
 	if err != nil {
 		return PackageChange{}, err
 	}
@@ -113,6 +116,9 @@ func (p *planner) osChange(pkg v1alpha1.Package) (PackageChange, error) {
 	}
 	return change, nil
 }
+
+// newestOffered stands in an estimate for the version of a package that is wished for in any.
+const newestOffered = "newest"
 
 // rebootPending says whether the host waits for a reboot that spec asks for on this hop.
 func (p *planner) rebootPending() bool {

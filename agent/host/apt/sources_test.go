@@ -147,4 +147,19 @@ func TestASourceShowsWhatItsIndexOnTheHostOffers(t *testing.T) {
 	assert.Equal(t, []string{"kubeadm", "kubelet"}, facts[0].Provides)
 	assert.Equal(t, "/etc/apt/sources.list.d/kubernetes.list", facts[0].File)
 	assert.Empty(t, facts[1].Provides)
+
+	indexes, err := h.Indexes(t.Context(), []string{"kubelet", "kubeadm", "kubectl"})
+	require.NoError(t, err)
+	require.Len(t, indexes, 1, "of a source without an index nothing is known")
+	assert.Equal(t, []string{"kubelet", "kubeadm", "kubectl"}, indexes[0].Packages)
+	f := upgrade.Facts{Packages: upgrade.PackageFacts{Indexes: indexes}}
+	request := upgrade.CandidateRequest{Packages: []string{"kubelet", "kubectl"}, Sources: []upgrade.CandidateSource{
+		{Name: "kubernetes", URI: r.uri(), Suites: []string{"/"}, SignedBy: "kubernetes.asc"},
+	}}
+	offered, unknown := f.Offered(request)
+	assert.Empty(t, unknown)
+	fetched, err := h.Candidates(t.Context(), request)
+	require.NoError(t, err)
+	require.NotEmpty(t, fetched)
+	assert.Equal(t, fetched, offered, "the facts say what the host itself would be told")
 }

@@ -52,6 +52,8 @@ type Prober struct {
 	Runtime func(endpoint string) Runtime
 	Control *controlplane.ControlPlane
 	Now     func() time.Time
+	// Indexes asks also for what the host's package indexes offer.
+	Indexes bool
 }
 
 // New returns the prober of the host under root.
@@ -97,6 +99,7 @@ var probes = []probe{
 	{"node", (*gathering).node},
 	{"packages", (*gathering).packages},
 	{"packages.sources", (*gathering).sources},
+	{"packages.indexes", (*gathering).indexes},
 	{"reboot", (*gathering).reboot},
 	{"mounts", (*gathering).mounts},
 	{"certificates", (*gathering).certificates},

@@ -5,16 +5,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
 	"strings"
-)
 
-// families by os-release ids; NAME and PRETTY_NAME are for people and decide nothing.
-var families = map[string][]string{
-	"apt":    {"debian", "ubuntu"},
-	"dnf":    {"rhel", "fedora", "centos", "rocky", "almalinux", "ol", "amzn"},
-	"zypper": {"suse", "opensuse", "sles", "opensuse-leap"},
-}
+	"github.com/refit-dev/refit/pkg/upgrade"
+)
 
 // release reads os-release of the host, from /etc or else from /usr/lib.
 func (g *gathering) release() error {
@@ -32,7 +26,7 @@ func (g *gathering) release() error {
 	o := &g.facts.OS
 	o.ID, o.VersionID, o.PrettyName = fields["ID"], fields["VERSION_ID"], fields["PRETTY_NAME"]
 	o.IDLike = strings.Fields(fields["ID_LIKE"])
-	o.Family = familyOf(o.ID, o.IDLike)
+	o.Family = upgrade.FamilyOf(o.ID, o.IDLike)
 	return nil
 }
 
@@ -59,16 +53,4 @@ func unquote(value string) string {
 		return strings.NewReplacer(`\"`, `"`, `\\`, `\`, `\$`, `$`, "\\`", "`").Replace(quoted)
 	}
 	return value
-}
-
-// familyOf goes by the id itself before what it is like.
-func familyOf(id string, like []string) string {
-	for _, candidate := range append([]string{id}, like...) {
-		for family, ids := range families {
-			if slices.Contains(ids, strings.ToLower(candidate)) {
-				return family
-			}
-		}
-	}
-	return ""
 }

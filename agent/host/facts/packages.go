@@ -47,3 +47,12 @@ func (g *gathering) sources(ctx context.Context) error {
 	g.facts.Packages.Sources, err = g.Apt.Sources(ctx, g.watched())
 	return err
 }
+
+func (g *gathering) indexes(ctx context.Context) error {
+	if !g.Indexes || g.facts.OS.Family != "apt" {
+		return nil
+	}
+	var err error
+	g.facts.Packages.Indexes, err = g.Apt.Indexes(ctx, g.watched())
+	return err
+}

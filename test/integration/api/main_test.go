@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,6 +20,9 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
+	"github.com/refit-dev/refit/pkg/manifest"
+	"github.com/refit-dev/refit/pkg/manifest/crd"
+	"github.com/refit-dev/refit/pkg/manifest/rules"
 	"github.com/refit-dev/refit/test/integration/apiserver"
 )
 
@@ -124,6 +129,7 @@ func create(t *testing.T, o *unstructured.Unstructured) (*unstructured.Unstructu
 	t.Helper()
 	r := admin.Resource(gvr(resources[o.GetKind()])).Namespace(namespace)
 	out, err := r.Create(t.Context(), o, metav1.CreateOptions{FieldValidation: "Strict"})
+	sameVerdict(t, o, err)
 	if err == nil {
 		t.Cleanup(func() { _ = r.Delete(context.Background(), o.GetName(), metav1.DeleteOptions{}) })
 	}
@@ -142,4 +148,19 @@ func patchStatus(t *testing.T, c dynamic.Interface, name, status string) error {
 	require.NoError(t, err)
 	_, err = machines(c).Patch(t.Context(), name, "application/merge-patch+json", patch, metav1.PatchOptions{}, "status")
 	return err
+}
+
+// sameVerdict has a file with the object judged as well: offline is as strict as the API server.
+func sameVerdict(t *testing.T, o *unstructured.Unstructured, verdict error) {
+	t.Helper()
+	text, err := o.MarshalJSON()
+	require.NoError(t, err)
+	checks := map[string]func(kind string, object, old map[string]any) ([]manifest.Fault, error){"crd": crd.Check}
+	if o.GetKind() == "Machine" {
+		checks["rules"] = rules.Check
+	}
+	for name, check := range checks {
+		_, err := manifest.Read([]string{"-"}, manifest.Options{Kinds: []string{o.GetKind()}, Check: check, Stdin: bytes.NewReader(text)})
+		assert.Equal(t, verdict == nil, err == nil, "%s: the API server says: %v; a file of it: %v", name, verdict, err)
+	}
 }

@@ -1,0 +1,245 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/pkg/manifest"
+	"github.com/refit-dev/refit/pkg/upgrade"
+)
+
+// machine is a Machine and where it comes from.
+type machine struct {
+	v1alpha1.Machine
+	// object is set where it comes from a file.
+	object *manifest.Object
+	// live is the Machine in the cluster, nil where there is none.
+	live  *v1alpha1.Machine
+	facts *factsOf
+}
+
+type factsOf struct {
+	upgrade.Facts
+	object *manifest.Object
+}
+
+// Fleet is everything that plans are made from.
+type Fleet struct {
+	machines []*machine
+	pools    []*v1alpha1.MachineDeployment
+	nodes    []*corev1.Node
+	findings []upgrade.Finding
+}
+
+// Kinds that files of objects may hold, and files of facts.
+var (
+	Kinds      = []string{"Machine", "MachineDeployment", "MachineDisruptionBudget", "Ledger", "Node", manifest.KindFacts}
+	FactsKinds = []string{manifest.KindFacts, "Machine"}
+)
+
+// AddLive takes in what the cluster has.
+func (f *Fleet) AddLive(machines []v1alpha1.Machine, pools []v1alpha1.MachineDeployment, nodes []corev1.Node) {
+	for i := range machines {
+		m := &machines[i]
+		f.machines = append(f.machines, &machine{Machine: *m.DeepCopy(), live: m})
+	}
+	for i := range pools {
+		f.pools = append(f.pools, &pools[i])
+	}
+	for i := range nodes {
+		f.nodes = append(f.nodes, &nodes[i])
+	}
+}
+
+// AddObjects lays the objects of files over what is there: spec and labels are the
+// file's, the status is the cluster's where the cluster has the object.
+func (f *Fleet) AddObjects(objects []manifest.Object) error {
+	var facts []*factsOf
+	for i := range objects {
+		o := &objects[i]
+		var err error
+		switch o.Kind {
+		case "Machine":
+			err = f.addMachine(o)
+		case "MachineDeployment":
+			err = f.addPool(o)
+		case "Node":
+			n := &corev1.Node{}
+			if err = o.Decode(n); err == nil {
+				f.nodes = append(slices.DeleteFunc(f.nodes, func(old *corev1.Node) bool { return old.Name == n.Name }), n)
+			}
+		case manifest.KindFacts:
+			of := &factsOf{object: o}
+			err = o.Decode(&of.Facts)
+			facts = append(facts, of)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return f.match(facts)
+}
+
+func (f *Fleet) addMachine(o *manifest.Object) error {
+	m := &machine{object: o}
+	if err := o.Decode(&m.Machine); err != nil {
+		return err
+	}
+	m.Namespace = o.Meta.Namespace
+	at := slices.IndexFunc(f.machines, func(old *machine) bool { return old.Name == m.Name && old.Namespace == m.Namespace })
+	if at < 0 {
+		f.machines = append(f.machines, m)
+		return nil
+	}
+	m.live = f.machines[at].live
+	m.Status, m.UID, m.Generation, m.ManagedFields = m.live.Status, m.live.UID, m.live.Generation, m.live.ManagedFields
+	f.machines[at] = m
+	return nil
+}
+
+func (f *Fleet) addPool(o *manifest.Object) error {
+	d := &v1alpha1.MachineDeployment{}
+	if err := o.Decode(d); err != nil {
+		return err
+	}
+	d.Namespace = o.Meta.Namespace
+	f.pools = append(slices.DeleteFunc(f.pools, func(old *v1alpha1.MachineDeployment) bool {
+		return old.Name == d.Name && old.Namespace == d.Namespace
+	}), d)
+	return nil
+}
+
+// AddFacts takes in files of facts. A Machine among them stands for what it reports.
+func (f *Fleet) AddFacts(objects []manifest.Object) error {
+	var facts []*factsOf
+	for i := range objects {
+		o := &objects[i]
+		if o.Kind == "Machine" {
+			if err := f.addStatus(o); err != nil {
+				return err
+			}
+			continue
+		}
+		of := &factsOf{object: o}
+		if err := o.Decode(&of.Facts); err != nil {
+			return err
+		}
+		facts = append(facts, of)
+	}
+	return f.match(facts)
+}
+
+func (f *Fleet) addStatus(o *manifest.Object) error {
+	reported := &v1alpha1.Machine{}
+	if err := o.Decode(reported); err != nil {
+		return err
+	}
+	for _, m := range f.machines {
+		if m.Name == o.Meta.Name && m.Namespace == o.Meta.Namespace {
+			m.Status = reported.Status
+			return nil
+		}
+	}
+	return o.Errorf("metadata.name", "there is no Machine %s/%s that this status could be of", o.Meta.Namespace, o.Meta.Name)
+}
+
+// match gives each facts to its Machine: by the name of the node in the kubelet's
+// certificate, else by the machine id that the Machine reports, else by the hostname,
+// whole or up to its first dot.
+func (f *Fleet) match(all []*factsOf) error {
+	var errs manifest.Errors
+	for _, facts := range all {
+		m, by := f.machineOf(facts)
+		switch {
+		case m == nil:
+			errs = append(errs, facts.object.Errorf("host", "no Machine belongs to these facts: none is named after %s, and none reports this machine id", by))
+		case m.facts != nil:
+			errs = append(errs, facts.object.Errorf("host", "these are facts of Machine %s, and so are those at %s:%d: keep one", m.Name, m.facts.object.File, m.facts.object.Line))
+		default:
+			m.facts = facts
+			errs = append(errs, roles(m)...)
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return errs
+}
+
+func (f *Fleet) machineOf(facts *factsOf) (*machine, string) {
+	short, _, _ := strings.Cut(facts.Host.Hostname, ".")
+	var names []string
+	if facts.Node != nil && facts.Node.Name != "" {
+		names = append(names, facts.Node.Name)
+	}
+	for _, name := range names {
+		if m := f.only(func(m *machine) bool { return m.Name == name }); m != nil {
+			return m, ""
+		}
+	}
+	if id := facts.Host.MachineID; id != "" {
+		if m := f.only(func(m *machine) bool { return m.Status.Host != nil && m.Status.Host.MachineID == id }); m != nil {
+			return m, ""
+		}
+	}
+	for _, name := range []string{facts.Host.Hostname, short} {
+		if name == "" {
+			continue
+		}
+		names = append(names, name)
+		if m := f.only(func(m *machine) bool { return m.Name == name }); m != nil {
+			return m, ""
+		}
+	}
+	slices.Sort(names)
+	if names = slices.Compact(names); len(names) == 0 {
+		return nil, "a node or host (the facts have neither node.name nor host.hostname)"
+	}
+	return nil, strings.Join(names, " or ")
+}
+
+// only is the one machine that fits; nil for none or several.
+func (f *Fleet) only(fits func(*machine) bool) *machine {
+	var out *machine
+	for _, m := range f.machines {
+		if !fits(m) {
+			continue
+		}
+		if out != nil {
+			return nil
+		}
+		out = m
+	}
+	return out
+}
+
+// roles refuses a role that the host of the facts does not have.
+func roles(m *machine) manifest.Errors {
+	message := upgrade.RoleContradiction(m.Spec.Roles, &m.facts.Facts)
+	switch {
+	case message == "":
+		return nil
+	case m.object == nil:
+		return manifest.Errors{m.facts.object.Errorf("controlPlane", "Machine %s: spec.roles: %s", m.Name, message)}
+	}
+	return manifest.Errors{m.object.Errorf("spec.roles", "%s (facts: %s:%d)", message, m.facts.object.File, m.facts.object.Line)}
+}
+
+func nodeState(n *corev1.Node) upgrade.HostState {
+	roles := []v1alpha1.Role{v1alpha1.RoleWorker}
+	if _, ok := n.Labels["node-role.kubernetes.io/control-plane"]; ok {
+		roles = []v1alpha1.Role{v1alpha1.RoleControlPlane}
+	}
+	return upgrade.HostState{Name: n.Name, Roles: roles, Versions: v1alpha1.ObservedVersions{Kubelet: n.Status.NodeInfo.KubeletVersion}}
+}
+
+func position(m *machine) string {
+	if m.object == nil {
+		return fmt.Sprintf("Machine %s", m.Name)
+	}
+	return fmt.Sprintf("%s:%d", m.object.File, m.object.Line)
+}

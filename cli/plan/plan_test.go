@@ -1,0 +1,286 @@
+package plan_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/refit-dev/refit/agent/planning"
+	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/cli/plan"
+	"github.com/refit-dev/refit/pkg/manifest"
+	"github.com/refit-dev/refit/pkg/manifest/crd"
+	"github.com/refit-dev/refit/pkg/preview"
+	"github.com/refit-dev/refit/pkg/upgrade"
+)
+
+func read(t *testing.T, text string, kinds []string) []manifest.Object {
+	t.Helper()
+	objects, err := manifest.Read([]string{"-"}, manifest.Options{Namespace: "refit", Kinds: kinds, Check: crd.Check, Stdin: strings.NewReader(text)})
+	require.NoError(t, err)
+	return objects
+}
+
+func testdata(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name))
+	require.NoError(t, err)
+	return string(text)
+}
+
+// planned plans objects with facts; "" is without.
+func planned(t *testing.T, objects, facts string, names ...string) (preview.PlanList, error) {
+	t.Helper()
+	fleet := &plan.Fleet{}
+	require.NoError(t, fleet.AddObjects(read(t, objects, plan.Kinds)))
+	if facts != "" {
+		if err := fleet.AddFacts(read(t, facts, plan.FactsKinds)); err != nil {
+			return preview.PlanList{}, err
+		}
+	}
+	return fleet.Plan(names, noDate)
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		require.NoError(t, os.WriteFile(path, got, 0o600))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err, "make golden writes it")
+	assert.Equal(t, string(want), string(got), "make golden rewrites it; read the diff")
+}
+
+func TestAFleetIsPlannedWholeAndInOrder(t *testing.T) {
+	list, err := planned(t, testdata(t, "objects.yaml"), testdata(t, "facts.yaml"))
+	require.NoError(t, err)
+	var table, wide bytes.Buffer
+	require.NoError(t, preview.Print(&table, list, false))
+	require.NoError(t, preview.Print(&wide, list, true))
+	golden(t, "table.golden", table.Bytes())
+	golden(t, "wide.golden", wide.Bytes())
+	text, err := json.MarshalIndent(list, "", "  ")
+	require.NoError(t, err)
+	golden(t, "json.golden", append(text, '\n'))
+
+	again, err := planned(t, testdata(t, "objects.yaml"), testdata(t, "facts.yaml"))
+	require.NoError(t, err)
+	assert.Equal(t, list, again, "planning is deterministic")
+}
+
+// indexes answers the agent from the same indexes as the facts have.
+type indexes struct{ facts upgrade.Facts }
+
+func (i indexes) Candidates(_ context.Context, request upgrade.CandidateRequest) ([]upgrade.Candidate, error) {
+	found, _ := i.facts.Offered(request)
+	return found, nil
+}
+
+func TestTheHashIsWhatTheAgentWouldPublish(t *testing.T) {
+	list, err := planned(t, testdata(t, "objects.yaml"), testdata(t, "facts.yaml"))
+	require.NoError(t, err)
+	all := map[string]upgrade.Facts{}
+	for _, o := range read(t, testdata(t, "facts.yaml"), plan.FactsKinds) {
+		var f upgrade.Facts
+		require.NoError(t, o.Decode(&f))
+		all[f.Node.Name] = f
+	}
+	for _, item := range list.Items[:2] {
+		hop := item.Hops[0]
+		m := v1alpha1.Machine{Spec: v1alpha1.MachineSpec{Roles: item.Roles, MachineTemplateSpec: v1alpha1.MachineTemplateSpec{Versions: item.To}}}
+		published, err := planning.Draft(t.Context(), indexes{all[item.Machine]}, upgrade.PlanInput{
+			Machine: item.Machine, Spec: m.Spec, Facts: all[item.Machine],
+			Assignment: v1alpha1.Assignment{ID: "7-of-the-coordinator", Type: v1alpha1.OperationUpgrade, Target: hop.Target, KubeadmRole: hop.KubeadmRole, Skew: hop.Skew},
+		})
+		require.NoError(t, err)
+		require.NotEmpty(t, item.Hash)
+		assert.Equal(t, published.Hash, item.Hash, item.Machine)
+		assert.Equal(t, published.Disruption, hop.Disruption)
+		assert.Len(t, item.Steps, len(published.Steps))
+	}
+	assert.Empty(t, list.Items[2].Hash, "without facts it is not known what would be published")
+}
+
+const machineWithStatus = `
+apiVersion: refit.dev/v1alpha1
+kind: Machine
+metadata: {name: NAME, labels: {pool: POOL}}
+spec: {roles: [ROLE], versions: {kubelet: WISH}}
+status:
+  host: {machineID: id-NAME}
+  versions: {kubelet: SEEN, kubeadm: SEEN, controlPlane: {apiServer: API, controllerManager: API, scheduler: API}, containerRuntime: {name: containerd, version: 2.1.4, text: "containerd://2.1.4"}}
+---`
+
+func worker(name, seen, wish string) string {
+	text := strings.NewReplacer("NAME", name, "POOL", "w", "ROLE", "Worker", "WISH", wish, "SEEN", seen).Replace(machineWithStatus)
+	return strings.Replace(text, "controlPlane: {apiServer: API, controllerManager: API, scheduler: API}, ", "", 1)
+}
+
+func controlPlane(name, seen, wish string) string {
+	text := strings.NewReplacer("NAME", name, "POOL", "c", "ROLE", "ControlPlane", "WISH", wish, "SEEN", seen, "API", seen).Replace(machineWithStatus)
+	return strings.Replace(text, "{kubelet: "+wish+"}", "{kubelet: "+wish+", controlPlane: "+wish+"}", 1)
+}
+
+func TestTheWholeFleetCounts(t *testing.T) {
+	for name, tc := range map[string]struct {
+		objects string
+		state   preview.State
+		reason  string
+		hops    int
+	}{
+		"a worker follows its control plane":               {controlPlane("cp", "v1.36.3", "v1.37.2") + worker("w", "v1.36.3", "v1.37.2"), preview.StatePending, "", 1},
+		"a worker whose control plane stays":               {controlPlane("cp", "v1.36.3", "v1.36.3") + worker("w", "v1.36.3", "v1.37.2"), preview.StateRefused, upgrade.ReasonWaitingForControlPlane, 0},
+		"a worker whose control plane cannot":              {controlPlane("cp", "v1.37.2", "v1.36.3") + worker("w", "v1.37.2", "v1.38.0"), preview.StateRefused, upgrade.ReasonWaitingForControlPlane, 0},
+		"a worker without any control plane":               {worker("w", "v1.36.3", "v1.37.2"), preview.StateRefused, upgrade.ReasonSkewUnknown, 0},
+		"a worker that would go back":                      {controlPlane("cp", "v1.37.2", "v1.37.2") + worker("w", "v1.37.2", "v1.36.3"), preview.StateRefused, upgrade.ReasonDowngradeRefused, 0},
+		"a worker that is there":                           {controlPlane("cp", "v1.37.2", "v1.37.2") + worker("w", "v1.37.2", "v1.37.2"), preview.StateUpToDate, "", 0},
+		"a worker that reports a vendor's version":         {controlPlane("cp", "v1.37.2", "v1.37.2") + worker("w", "v1.37.2-eks-a5ec690", "v1.37.2"), preview.StateUpToDate, "", 0},
+		"a worker that reports no version":                 {controlPlane("cp", "v1.37.2", "v1.37.2") + worker("w", "Unknown", "v1.37.2"), preview.StateRefused, upgrade.ReasonVersionUnknown, 0},
+		"a worker that is paused":                          {controlPlane("cp", "v1.37.2", "v1.37.2") + strings.Replace(worker("w", "v1.36.3", "v1.37.2"), "spec: {", "spec: {paused: true, ", 1), preview.StateSidelined, "", 0},
+		"a worker whose agent has never reported":          {controlPlane("cp", "v1.37.2", "v1.37.2") + "\n{apiVersion: refit.dev/v1alpha1, kind: Machine, metadata: {name: w}, spec: {roles: [Worker]}}\n", preview.StateRefused, upgrade.ReasonNotReported, 0},
+		"a Node without a Machine that is a control plane": {worker("w", "v1.36.3", "v1.37.2") + "\n{apiVersion: v1, kind: Node, metadata: {name: x, labels: {node-role.kubernetes.io/control-plane: \"\"}}, status: {nodeInfo: {kubeletVersion: v1.37.2}}}\n", preview.StateRefused, upgrade.ReasonVersionUnknown, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			list, err := planned(t, tc.objects, "", "w")
+			require.NoError(t, err)
+			require.Len(t, list.Items, 1)
+			got := list.Items[0]
+			assert.Equal(t, tc.state, got.State, "%+v %+v", got.Refusal, got.Findings)
+			assert.Len(t, got.Hops, tc.hops)
+			if tc.reason == "" {
+				assert.Nil(t, got.Refusal)
+				assert.Empty(t, list.Refused())
+				return
+			}
+			require.NotNil(t, got.Refusal)
+			assert.Equal(t, tc.reason, got.Refusal.Reason, got.Refusal.Message)
+			assert.NotEmpty(t, got.Refusal.Message)
+			assert.Equal(t, []string{"w"}, list.Refused())
+			assert.Equal(t, v1alpha1.DisruptionNone, got.Disruption)
+		})
+	}
+}
+
+func TestThreeControlPlanesGoFirstOneAfterAnother(t *testing.T) {
+	var objects string
+	for _, name := range []string{"cp-1", "cp-2", "cp-3"} {
+		objects += controlPlane(name, "v1.36.3", "v1.37.2")
+	}
+	list, err := planned(t, objects+worker("a-worker", "v1.36.3", "v1.37.2"), "")
+	require.NoError(t, err)
+	var order []string
+	for _, item := range list.Items {
+		order = append(order, item.Machine)
+		assert.LessOrEqual(t, item.Drains, len(item.Hops))
+	}
+	assert.Equal(t, []string{"cp-1", "cp-2", "cp-3", "a-worker"}, order)
+	assert.Equal(t, v1alpha1.KubeadmFirst, list.Items[0].Hops[0].KubeadmRole)
+	assert.Equal(t, v1alpha1.KubeadmOther, list.Items[1].Hops[0].KubeadmRole)
+	assert.Equal(t, []int{2, 2, 1, 1}, []int{list.Items[0].Drains, list.Items[1].Drains, list.Items[2].Drains, list.Items[3].Drains})
+}
+
+func factsOf(hostname, node, id string) string {
+	text := "apiVersion: facts.refit.dev/v1\nkind: Facts\nhost: {hostname: " + hostname + ", machineID: " + id + "}\nos: {id: debian, family: apt}\nreboot: {}\npackages: {manager: apt}\nkubelet: {running: v1.36.3}\n"
+	if node != "" {
+		text += "node: {name: " + node + "}\n"
+	}
+	return text + "---\n"
+}
+
+func TestFactsFindTheirMachine(t *testing.T) {
+	objects := worker("w1", "v1.36.3", "v1.37.2") + worker("w2", "v1.36.3", "v1.37.2")
+	for name, tc := range map[string]struct{ facts, want string }{
+		"by the node's name":                     {factsOf("w2", "w1", "id-w2"), ""},
+		"by the machine id":                      {factsOf("h", "", "id-w1"), ""},
+		"by the hostname":                        {factsOf("w1", "", "x"), ""},
+		"by the hostname up to its first dot":    {factsOf("w1.example.org", "", "x"), ""},
+		"by nothing":                             {factsOf("h", "other", "x"), "stdin:3: host: no Machine belongs to these facts: none is named after h or other"},
+		"one Machine has two":                    {factsOf("w1", "", "x") + factsOf("w1", "", "x"), "stdin:11: host: these are facts of Machine w1, and so are those at stdin:1: keep one"},
+		"the status of a Machine":                {worker("w1", "v1.36.3", "v1.37.2"), ""},
+		"the status of a Machine that is no one": {worker("w9", "v1.36.3", "v1.37.2"), "stdin:4: metadata.name: there is no Machine refit/w9 that this status could be of"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			list, err := planned(t, objects, tc.facts)
+			if tc.want != "" {
+				require.ErrorContains(t, err, tc.want)
+				assert.True(t, manifest.Invalid(err))
+				return
+			}
+			require.NoError(t, err)
+			assert.Len(t, list.Items, 2)
+		})
+	}
+}
+
+func TestARoleThatTheFactsContradictIsBadInput(t *testing.T) {
+	_, err := planned(t, "apiVersion: refit.dev/v1alpha1\nkind: Machine\nmetadata: {name: w1}\nspec:\n  roles: [ControlPlane]\n", factsOf("w1", "", "x"))
+	require.ErrorContains(t, err, "stdin:5: spec.roles: ControlPlane is not what this host is")
+	_, err = planned(t, "apiVersion: refit.dev/v1alpha1\nkind: Machine\nmetadata: {name: w1}\nspec:\n  roles: [ControlPlane]\n", strings.Replace(factsOf("w1", "", "x"), "---\n", "problems: [{field: controlPlane, message: cannot be read}]\n", 1))
+	require.NoError(t, err, "what could not be looked at contradicts nothing")
+}
+
+func TestWhatRepositoriesOfferIsNeverInvented(t *testing.T) {
+	facts := strings.ReplaceAll(testdata(t, "facts.yaml"), "v1.37/deb/\n    suites", "v1.99/deb/\n    suites")
+	list, err := planned(t, testdata(t, "objects.yaml"), facts, "cp-1")
+	require.NoError(t, err)
+	cp := list.Items[0]
+	require.Nil(t, cp.Refusal)
+	assert.Empty(t, cp.Hash)
+	assert.Equal(t, v1alpha1.DisruptionDrain, cp.Disruption)
+	require.NotEmpty(t, cp.Findings)
+	assert.Equal(t, preview.FindingCandidatesUnknown, cp.Findings[0].Reason)
+	assert.Contains(t, cp.Findings[0].Message, "https://pkgs.example/v1.37/deb/")
+	assert.Contains(t, cp.Findings[0].Message, "refit-agent facts --minor v1.37")
+	for _, step := range cp.Steps {
+		for _, change := range step.Packages {
+			assert.Empty(t, change.SHA256)
+		}
+	}
+}
+
+func TestAVersionThatNobodyOffersIsRefusedAndHoldsUpWhoWaitsForIt(t *testing.T) {
+	objects := strings.ReplaceAll(testdata(t, "objects.yaml"), "v1.37.2", "v1.37.9")
+	list, err := planned(t, objects, testdata(t, "facts.yaml"))
+	require.NoError(t, err)
+	reasons := map[string]string{}
+	for _, item := range list.Items {
+		if item.Refusal != nil {
+			reasons[item.Machine] = item.Refusal.Reason
+		}
+	}
+	assert.Equal(t, map[string]string{"cp-1": upgrade.ReasonVersionNotFound, "worker-1": upgrade.ReasonWaitingForControlPlane}, reasons)
+}
+
+func TestOnlyWhatIsAskedForIsShown(t *testing.T) {
+	objects, facts := testdata(t, "objects.yaml"), testdata(t, "facts.yaml")
+	for name, tc := range map[string]struct{ ask, want []string }{
+		"a machine":       {[]string{"worker-1"}, []string{"worker-1"}},
+		"a pool":          {[]string{"machinedeployment/workers"}, []string{"worker-1", "worker-2"}},
+		"both":            {[]string{"machd/control-plane", "mach/worker-2"}, []string{"cp-1", "worker-2"}},
+		"no such machine": {[]string{"worker-9"}, nil},
+		"no such pool":    {[]string{"machinedeployment/x"}, nil},
+		"no such kind":    {[]string{"pod/x"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			list, err := planned(t, objects, facts, tc.ask...)
+			if tc.want == nil {
+				require.ErrorContains(t, err, tc.ask[0]+" is not there")
+				return
+			}
+			require.NoError(t, err)
+			var got []string
+			for _, item := range list.Items {
+				got = append(got, item.Machine)
+			}
+			assert.Equal(t, tc.want, got)
+		})
+	}
+}

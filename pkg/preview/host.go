@@ -1,0 +1,119 @@
+package preview
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/pkg/upgrade"
+)
+
+// reportedFacts is what a Machine reports, in the form of facts, with the packages that
+// its versions imply: enough to estimate a plan, and never to run one.
+func reportedFacts(m *v1alpha1.Machine) upgrade.Facts {
+	f := upgrade.Facts{APIVersion: upgrade.FactsAPIVersion, Kind: "Facts"}
+	s := m.Status
+	if s.Host != nil {
+		f.Host = upgrade.HostFacts{MachineID: s.Host.MachineID, BootID: s.Host.BootID, SystemUUID: s.Host.SystemUUID}
+	}
+	if s.OS != nil {
+		f.OS = upgrade.OSFacts{ID: s.OS.ID, VersionID: s.OS.VersionID, PrettyName: s.OS.PrettyName, Kernel: s.OS.Kernel, Architecture: s.OS.Architecture}
+		f.OS.Family = upgrade.FamilyOf(s.OS.ID, nil)
+		f.Packages.Manager = f.OS.Family
+		f.Reboot.Required = s.OS.RebootRequired
+		for _, p := range s.OS.Packages {
+			install(&f, p.Name, p.Version)
+		}
+	}
+	if v := s.Versions; v != nil {
+		versionFacts(&f, v)
+	}
+	return f
+}
+
+func versionFacts(f *upgrade.Facts, v *v1alpha1.ObservedVersions) {
+	if v.Kubelet != "" {
+		f.Kubelet = &upgrade.ComponentFacts{Running: v.Kubelet, Installed: v.Kubelet}
+		install(f, "kubelet", upstream(v.Kubelet))
+	}
+	if v.Kubeadm != "" {
+		f.Kubeadm = &upgrade.ComponentFacts{Installed: v.Kubeadm}
+		install(f, "kubeadm", upstream(v.Kubeadm))
+	}
+	if c := v.ControlPlane; c != nil {
+		f.Control = &upgrade.ControlFacts{APIServer: c.APIServer, ControllerManager: c.ControllerManager, Scheduler: c.Scheduler, Etcd: v.Etcd}
+	}
+	if r := v.ContainerRuntime; r != nil {
+		f.Runtime = &upgrade.RuntimeFacts{Name: r.Name, Running: r.Version}
+		if parsed, ok := upgrade.ParseRuntime(r.Version); ok {
+			install(f, r.Name, parsed.Version.Upstream())
+		}
+	}
+}
+
+// install notes an installed package; a version that is not known is not installed.
+func install(f *upgrade.Facts, name, version string) {
+	installed := slices.DeleteFunc(slices.Clone(f.Packages.Installed), func(p upgrade.InstalledPackage) bool { return p.Name == name })
+	if version != "" {
+		installed = append(installed, upgrade.InstalledPackage{Name: name, Version: version, State: "installed"})
+	}
+	f.Packages.Installed = installed
+}
+
+func upstream(text string) string {
+	v, ok := upgrade.ParseKubernetes(text)
+	if !ok {
+		return ""
+	}
+	return v.Upstream()
+}
+
+// after is the host once a hop has succeeded.
+func after(f upgrade.Facts, t v1alpha1.Target, plan upgrade.Plan) upgrade.Facts {
+	if t.Kubelet != "" && f.Kubelet != nil {
+		k := *f.Kubelet
+		k.Running, k.Installed = string(t.Kubelet), string(t.Kubelet)
+		f.Kubelet = &k
+	}
+	if v := string(t.ControlPlane); v != "" && f.Control != nil {
+		c := *f.Control
+		c.APIServer, c.ControllerManager, c.Scheduler = v, v, v
+		f.Control = &c
+	}
+	if r := t.ContainerRuntime; r != nil && f.Runtime != nil {
+		runtime := *f.Runtime
+		runtime.Running, runtime.Installed = string(r.Version), string(r.Version)
+		f.Runtime = &runtime
+	}
+	for _, step := range plan.Steps {
+		afterStep(&f, step)
+	}
+	return f
+}
+
+func afterStep(f *upgrade.Facts, step upgrade.Step) {
+	switch step.Kind {
+	case upgrade.StepInstallPackages:
+		for _, change := range step.Packages {
+			install(f, change.Name, change.To)
+		}
+	case upgrade.StepSwitchSource:
+		f.Packages.Sources = slices.Clone(f.Packages.Sources)
+		for i := range f.Packages.Sources {
+			if s := &f.Packages.Sources[i]; s.File == step.Source.File && s.URI == step.Source.From {
+				s.URI = step.Source.To
+			}
+		}
+	case upgrade.StepReboot:
+		f.Reboot = upgrade.RebootFacts{}
+	}
+}
+
+func unknownMessage(uris []string, t v1alpha1.Target) string {
+	hint := "refit-agent facts"
+	if v, ok := upgrade.ParseKubernetes(string(max(t.ControlPlane, t.Kubelet))); ok {
+		hint += " --minor " + v.Minor()
+	}
+	return fmt.Sprintf("what %s offers is not in the facts, so packages and their digests are not known, and the plan has no hash: give the facts that %s prints on this host, with --package for each package in spec.os.packages", strings.Join(uris, ", "), hint)
+}

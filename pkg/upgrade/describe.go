@@ -1,0 +1,43 @@
+package upgrade
+
+import "strings"
+
+// Describe is a step for people: what, and on what.
+func (s Step) Describe() string {
+	text := string(s.Kind)
+	if on := s.object(); on != "" {
+		text += ": " + on
+	}
+	return text
+}
+
+func (s Step) object() string {
+	switch {
+	case s.Kubeadm != nil:
+		return s.Kubeadm.Version
+	case s.Source != nil:
+		return s.Source.Name + " to " + s.Source.To
+	case s.File != nil:
+		return s.File.Path
+	case len(s.Packages) > 0:
+		return s.packageList()
+	case s.Expect != nil:
+		return ""
+	}
+	return strings.TrimSpace(s.Unit + s.Hook + s.Reason)
+}
+
+func (s Step) packageList() string {
+	words := make([]string, 0, len(s.Packages))
+	for _, p := range s.Packages {
+		switch {
+		case s.Kind != StepInstallPackages:
+			words = append(words, p.Name)
+		case p.To == "":
+			words = append(words, "remove "+p.Name)
+		default:
+			words = append(words, p.Name+" "+p.To)
+		}
+	}
+	return strings.Join(words, ", ")
+}

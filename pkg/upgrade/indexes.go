@@ -1,0 +1,53 @@
+package upgrade
+
+import (
+	"slices"
+	"strings"
+)
+
+// IndexesOf sorts the answer to a request by repository.
+func IndexesOf(request CandidateRequest, candidates []Candidate) []IndexFacts {
+	indexes := make([]IndexFacts, 0, len(request.Sources))
+	for _, source := range request.Sources {
+		index := IndexFacts{URI: source.URI, Suites: source.Suites, Components: source.Components, Packages: request.Packages}
+		for _, c := range candidates {
+			if sameURI(c.Source, source.URI) {
+				index.Candidates = append(index.Candidates, c)
+			}
+		}
+		indexes = append(indexes, index)
+	}
+	return indexes
+}
+
+// Offered answers a request from the indexes in the facts. Sources of which they do
+// not know every package that is asked for are returned too: what those offer is unknown.
+func (f *Facts) Offered(request CandidateRequest) (candidates []Candidate, unknown []string) {
+	for _, source := range request.Sources {
+		index := f.index(source, request.Packages)
+		if index == nil {
+			unknown = append(unknown, source.URI)
+			continue
+		}
+		for _, c := range index.Candidates {
+			if slices.Contains(request.Packages, c.Name) {
+				c.Source = source.URI
+				candidates = append(candidates, c)
+			}
+		}
+	}
+	return candidates, unknown
+}
+
+func (f *Facts) index(source CandidateSource, packages []string) *IndexFacts {
+	for i := range f.Packages.Indexes {
+		index := &f.Packages.Indexes[i]
+		same := sameURI(index.URI, source.URI) && slices.Equal(index.Suites, source.Suites) && slices.Equal(index.Components, source.Components)
+		if same && !slices.ContainsFunc(packages, func(name string) bool { return !slices.Contains(index.Packages, name) }) {
+			return index
+		}
+	}
+	return nil
+}
+
+func sameURI(a, b string) bool { return strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/") }

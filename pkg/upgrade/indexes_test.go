@@ -1,0 +1,84 @@
+package upgrade
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+)
+
+func TestWhatASourceOffersIsKnownOnlyForThePackagesThatWereLookedFor(t *testing.T) {
+	source := CandidateSource{URI: debianURI, Suites: []string{"bookworm"}, Components: []string{"main"}}
+	asked := CandidateRequest{Sources: []CandidateSource{source}, Packages: []string{"containerd"}}
+	facts := Facts{Packages: PackageFacts{Indexes: IndexesOf(asked, []Candidate{candidate("containerd", "2.1.4-1", debianURI), candidate("kubelet", "1", k8sURI)})}}
+	for name, tc := range map[string]struct {
+		change  func(*CandidateRequest)
+		offered int
+		unknown bool
+	}{
+		"what was looked for":           {func(*CandidateRequest) {}, 1, false},
+		"a slash at the end of the URI": {func(r *CandidateRequest) { r.Sources[0].URI += "/" }, 1, false},
+		"another package":               {func(r *CandidateRequest) { r.Packages = []string{"containerd", "openssl"} }, 0, true},
+		"another suite":                 {func(r *CandidateRequest) { r.Sources[0].Suites = []string{"trixie"} }, 0, true},
+		"another repository":            {func(r *CandidateRequest) { r.Sources[0].URI = "https://other.example" }, 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			request := CandidateRequest{Sources: []CandidateSource{source}, Packages: asked.Packages}
+			tc.change(&request)
+			offered, unknown := facts.Offered(request)
+			assert.Len(t, offered, tc.offered)
+			assert.Equal(t, tc.unknown, len(unknown) == 1)
+		})
+	}
+}
+
+func TestAnEstimateNamesNoFileAndHasNoHash(t *testing.T) {
+	for name, facts := range map[string]Facts{
+		"packages known, repositories not": workerFacts("v1.36.3", "2.1.4"),
+		"on a system that is not known": func() Facts {
+			f := workerFacts("v1.36.3", "2.1.4")
+			f.Packages.Manager, f.Packages.Sources = "", nil
+			return f
+		}(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := PlanInput{Machine: "w1", Spec: worker(), Assignment: kubeletTo("v1.37.2", "v1.37.2"), Facts: facts}
+			_, err := NewPlan(in)
+			require.Error(t, err, "no plan is made on a guess")
+			in.Estimate = true
+			plan, err := NewPlan(in)
+			require.NoError(t, err)
+			assert.Equal(t, v1alpha1.DisruptionDrain, plan.Disruption)
+			assert.Empty(t, plan.Hash)
+			assert.Nil(t, plan.Stage)
+			require.NotEmpty(t, plan.Steps)
+			for _, step := range plan.Steps {
+				for _, change := range step.Packages {
+					assert.Empty(t, change.SHA256+change.URI+change.File)
+				}
+			}
+		})
+	}
+	in := PlanInput{Machine: "w1", Spec: worker(), Assignment: kubeletTo("v1.35.0", "v1.37.2"), Facts: workerFacts("v1.36.3", "2.1.4"), Estimate: true}
+	_, err := NewPlan(in)
+	requireBlocked(t, err, ReasonDowngradeRefused)
+}
+
+func TestAHopThatIsRefusedLeavesItsMachineAndWhoWaitsForIt(t *testing.T) {
+	host := func(name, version string, role v1alpha1.Role) HostState {
+		h := HostState{Name: name, Roles: []v1alpha1.Role{role}, Managed: true}
+		h.Versions.Kubelet, h.Wish.Kubelet = version, "v1.37.2"
+		if role == v1alpha1.RoleControlPlane {
+			h.Versions.ControlPlane, h.Wish.ControlPlane = &v1alpha1.ObservedControlPlane{APIServer: version}, "v1.37.2"
+		}
+		return h
+	}
+	fleet := Fleet{Hosts: []HostState{host("cp", "v1.36.3", v1alpha1.RoleControlPlane), host("w", "v1.36.3", v1alpha1.RoleWorker)}}
+	hops, blocked := JudgedHops(fleet, func(hop Hop) *Blocked { return &Blocked{Reason: "Never", Message: hop.Machine} })
+	assert.Empty(t, hops)
+	require.Len(t, blocked, 2)
+	assert.Equal(t, "Never", blocked["cp"].Reason)
+	assert.Equal(t, ReasonWaitingForControlPlane, blocked["w"].Reason)
+}
