@@ -91,7 +91,11 @@ type Candidates interface {
 }
 
 // Draft is the plan before it is staged: it looks up the candidates and asks the planner.
+// What is refused whatever repositories offer is refused before any is asked.
 func Draft(ctx context.Context, lookup Candidates, in upgrade.PlanInput) (upgrade.Plan, error) {
+	if err := upgrade.Check(in); err != nil {
+		return upgrade.Plan{}, fmt.Errorf("planning assignment %s: %w", in.Assignment.ID, err)
+	}
 	request, _, err := upgrade.Sources(in.Facts, in.Assignment.Target, in.Spec)
 	if err != nil {
 		return upgrade.Plan{}, fmt.Errorf("choosing package sources: %w", err)

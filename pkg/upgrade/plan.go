@@ -54,6 +54,10 @@ func NewPlan(in PlanInput) (Plan, error) {
 	return p.finish()
 }
 
+// Check refuses what no candidate could make right, so that nothing is fetched for it.
+// NewPlan refuses the same.
+func Check(in PlanInput) error { return newPlanner(in).check() }
+
 // planner collects a plan. Its parts run in the order of the steps they add.
 type planner struct {
 	in        PlanInput
