@@ -133,6 +133,16 @@ func TestWhatNoRepositoryCouldMakeRightIsRefusedBeforeAnyIsAsked(t *testing.T) {
 	assert.Equal(t, []string{"facts"}, x.calls)
 }
 
+func TestNoRepositoryIsAskedWhereThereIsNothingToDo(t *testing.T) {
+	x := opensslHost()
+	x.facts.Packages.Installed[0].Version = "3.0.15-1"
+	x.fail = map[string]error{"candidates": errors.New("the repository is away")}
+	out := (&planning.Planner{Executor: x, Records: store.New(t.TempDir())}).Plan(t.Context(), machine())
+	require.Nil(t, out.Refused)
+	assert.Empty(t, out.Frozen.Plan.Steps)
+	assert.Equal(t, []string{"facts", "stage"}, x.calls)
+}
+
 func failing(call string, err error) func(*executor) {
 	return func(x *executor) { x.fail = map[string]error{call: err} }
 }
