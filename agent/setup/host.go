@@ -8,8 +8,6 @@ import (
 	"os"
 	"time"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/refit-dev/refit/agent"
 	"github.com/refit-dev/refit/agent/host/command"
 	"github.com/refit-dev/refit/agent/host/systemd"
@@ -97,15 +95,7 @@ func readMachine(file string, stdin io.Reader) (*v1alpha1.Machine, error) {
 	if file == "-" {
 		file = "standard input"
 	}
-	machine := &v1alpha1.Machine{}
-	if err := yaml.UnmarshalStrict(text, machine); err != nil {
-		return nil, fmt.Errorf("reading %s: %w", file, err)
-	}
-	if machine.Kind != "Machine" || machine.APIVersion != v1alpha1.GroupVersion.String() {
-		return nil, fmt.Errorf("reading %s: it is a %s of %s: give one Machine of %s",
-			file, machine.Kind, machine.APIVersion, v1alpha1.GroupVersion)
-	}
-	return machine, nil
+	return decodeMachine(file, text)
 }
 
 func readFile(file string, stdin io.Reader) ([]byte, error) {
