@@ -80,8 +80,8 @@ scale: ## What grows with the fleet: tables of time and memory, against a peer i
 	go test -v -count=1 ./test/scale
 
 .PHONY: fuzz
-fuzz: ## Every fuzz target for FUZZTIME (default 1m) each
-	hack/fuzz $(or $(FUZZTIME),1m)
+fuzz: ## Every fuzz target, or those that match FUZZ, for FUZZTIME (default 1m) each
+	FUZZTIME=$(FUZZTIME) FUZZ_PARALLEL=$(FUZZ_PARALLEL) hack/fuzz $(FUZZ)
 
 .PHONY: golden
 golden: ## Rewrite the golden files; read the diff

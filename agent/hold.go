@@ -16,6 +16,6 @@ func HoldFile(path string) func() *upgrade.HoldFacts {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		return &upgrade.HoldFacts{Path: path, Message: strings.TrimSpace(string(text[:min(len(text), 256)]))}
+		return &upgrade.HoldFacts{Path: path, Message: strings.TrimSpace(strings.ToValidUTF8(string(text[:min(len(text), 256)]), ""))}
 	}
 }

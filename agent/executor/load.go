@@ -3,7 +3,9 @@ package executor
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -32,6 +34,9 @@ func LoadOperation(stateDir, id string) (upgrade.Operation, error) {
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&op); err != nil {
 		return op, fmt.Errorf("decoding %s: %w", path, err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return op, fmt.Errorf("decoding %s: there is more in it than one operation", path)
 	}
 	if op.ID != id {
 		return op, fmt.Errorf("%s is of operation %q", path, op.ID)

@@ -86,27 +86,19 @@ func (x *Executor) Facts(ctx context.Context, packages []string) (upgrade.Facts,
 
 // Candidates reads what repositories offer, without touching the host's own package lists.
 func (x *Executor) Candidates(ctx context.Context, request upgrade.CandidateRequest) ([]upgrade.Candidate, error) {
-	file, err := x.writeRequest("candidates", request)
-	if err != nil {
-		return nil, err
-	}
 	var candidates []upgrade.Candidate
-	args := []string{"candidates", "--request", file}
-	_, err = x.probe(ctx, probe{name: "candidates", args: args, timeout: candidatesTimeout, into: &candidates})
+	args := []string{"candidates", "--request", x.requestFile("candidates")}
+	_, err := x.probe(ctx, probe{name: "candidates", args: args, request: request, timeout: candidatesTimeout, into: &candidates})
 	return candidates, err
 }
 
 // Stage brings everything that a plan needs onto the host and simulates its
 // transactions. It disturbs nothing. A refusal is a result, not an error.
 func (x *Executor) Stage(ctx context.Context, plan upgrade.Plan) (StageResult, error) {
-	file, err := x.writeRequest("stage", plan)
-	if err != nil {
-		return StageResult{}, err
-	}
 	start := time.Now()
 	var result StageResult
-	args := []string{"stage", "--plan", file}
-	exit, err := x.probe(ctx, probe{name: "stage", args: args, timeout: stageTimeout, into: &result, refusal: exitRefused})
+	args := []string{"stage", "--plan", x.requestFile("stage")}
+	exit, err := x.probe(ctx, probe{name: "stage", args: args, request: plan, timeout: stageTimeout, into: &result, refusal: exitRefused})
 	result.Refused, result.Duration = err == nil && exit.Code == exitRefused, time.Since(start)
 	return result, err
 }
@@ -114,6 +106,7 @@ func (x *Executor) Stage(ctx context.Context, plan upgrade.Plan) (StageResult, e
 type probe struct {
 	name    string
 	args    []string
+	request any // goes into its request file, unless nil
 	timeout time.Duration
 	into    any
 	refusal int // an exit code that has a result too; 0: none
@@ -122,6 +115,9 @@ type probe struct {
 func (x *Executor) probe(ctx context.Context, p probe) (systemd.Exit, error) {
 	unit, output := x.probeName(p.name), x.file(p.name+".json")
 	if err := x.makeRoom(ctx, unit, output); err != nil {
+		return systemd.Exit{}, err
+	}
+	if err := x.writeRequest(p); err != nil {
 		return systemd.Exit{}, err
 	}
 	err := x.Units.StartTransient(ctx, systemd.TransientUnit{
@@ -169,16 +165,18 @@ func (x *Executor) abandon(ctx context.Context, unit string) error {
 	return x.Units.Release(ctx, unit)
 }
 
-func (x *Executor) writeRequest(name string, v any) (string, error) {
-	text, err := json.Marshal(v)
+func (x *Executor) requestFile(name string) string { return x.file(name + "-request.json") }
+
+// writeRequest comes after systemd has answered: a host without it is left as it is.
+func (x *Executor) writeRequest(p probe) error {
+	if p.request == nil {
+		return nil
+	}
+	text, err := json.Marshal(p.request)
 	if err != nil {
-		return "", fmt.Errorf("encoding the %s request: %w", name, err)
+		return fmt.Errorf("encoding the %s request: %w", p.name, err)
 	}
-	if err := os.MkdirAll(x.RunDir, 0o700); err != nil {
-		return "", fmt.Errorf("making %s: %w", x.RunDir, err)
-	}
-	path := x.file(name + "-request.json")
-	return path, files.WriteAtomic(path, text, 0o600)
+	return files.WriteAtomic(x.requestFile(p.name), text, 0o600)
 }
 
 // failureOf is the reason that the executor left in place of a result.

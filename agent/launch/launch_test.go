@@ -24,6 +24,8 @@ type units struct {
 	exit    systemd.Exit
 	waitErr error
 	running map[string]bool
+	// statusErr is the answer of a host without systemd.
+	statusErr error
 }
 
 func (u *units) StartTransient(_ context.Context, unit systemd.TransientUnit) error {
@@ -58,7 +60,7 @@ func (u *units) Status(_ context.Context, name string) (systemd.Status, error) {
 	if u.running[name] {
 		return systemd.Status{LoadState: "loaded", ActiveState: "active", SubState: "running"}, nil
 	}
-	return systemd.Status{LoadState: "not-found"}, nil
+	return systemd.Status{LoadState: "not-found"}, u.statusErr
 }
 
 func executor(t *testing.T, u *units) *launch.Executor {
@@ -101,6 +103,15 @@ func TestProbeThatStillRunsIsEndedFirst(t *testing.T) {
 	_, err := executor(t, u).Candidates(t.Context(), upgrade.CandidateRequest{Packages: []string{"kubelet"}})
 	require.NoError(t, err)
 	assert.Equal(t, "stop refit-probe-candidates.service", u.calls[0])
+}
+
+func TestWithoutSystemdNothingIsLeftOnTheHost(t *testing.T) {
+	x := executor(t, &units{statusErr: systemd.ErrUnavailable})
+	_, err := x.Facts(t.Context(), nil)
+	require.ErrorIs(t, err, systemd.ErrUnavailable)
+	_, err = x.Candidates(t.Context(), upgrade.CandidateRequest{Packages: []string{"kubelet"}})
+	require.ErrorIs(t, err, systemd.ErrUnavailable)
+	assert.NoDirExists(t, x.RunDir)
 }
 
 func TestProbeThatNobodyWaitsForAnyMoreIsEnded(t *testing.T) {

@@ -91,14 +91,15 @@ type Candidates interface {
 }
 
 // Draft is the plan before it is staged: it looks up the candidates and asks the planner.
+// What is refused whatever repositories offer is refused before any is asked.
 func Draft(ctx context.Context, lookup Candidates, in upgrade.PlanInput) (upgrade.Plan, error) {
-	request, _, err := upgrade.Sources(in.Facts, in.Assignment.Target, in.Spec)
+	needed, err := upgrade.Check(in)
 	if err != nil {
-		return upgrade.Plan{}, fmt.Errorf("choosing package sources: %w", err)
+		return upgrade.Plan{}, fmt.Errorf("planning assignment %s: %w", in.Assignment.ID, err)
 	}
-	if len(request.Packages) > 0 {
-		if in.Candidates, err = lookup.Candidates(ctx, request); err != nil {
-			return upgrade.Plan{}, fmt.Errorf("reading package sources (%s): %w", sourceURIs(request), err)
+	if needed {
+		if in.Candidates, err = candidates(ctx, lookup, in); err != nil {
+			return upgrade.Plan{}, err
 		}
 	}
 	plan, err := upgrade.NewPlan(in)
@@ -106,6 +107,21 @@ func Draft(ctx context.Context, lookup Candidates, in upgrade.PlanInput) (upgrad
 		return upgrade.Plan{}, fmt.Errorf("planning assignment %s: %w", in.Assignment.ID, err)
 	}
 	return plan, nil
+}
+
+func candidates(ctx context.Context, lookup Candidates, in upgrade.PlanInput) ([]upgrade.Candidate, error) {
+	request, _, err := upgrade.Sources(in.Facts, in.Assignment.Target, in.Spec)
+	if err != nil {
+		return nil, fmt.Errorf("choosing package sources: %w", err)
+	}
+	if len(request.Packages) == 0 {
+		return nil, nil
+	}
+	found, err := lookup.Candidates(ctx, request)
+	if err != nil {
+		return nil, fmt.Errorf("reading package sources (%s): %w", sourceURIs(request), err)
+	}
+	return found, nil
 }
 
 // PackageNames are the packages that a spec names: the facts are to say how they are.

@@ -120,6 +120,29 @@ func TestEachFailureHasItsReasonAndFreezesNothing(t *testing.T) {
 	}
 }
 
+// A host without a kubelet is told so, not that no repository offers one.
+func TestWhatNoRepositoryCouldMakeRightIsRefusedBeforeAnyIsAsked(t *testing.T) {
+	x := opensslHost()
+	x.facts.Problems = []upgrade.Problem{{Field: "kubelet", Message: "systemd does not answer"}}
+	m := machine()
+	m.Status.Assignment.Target.Kubelet = "v1.37.2"
+	out := (&planning.Planner{Executor: x, Records: store.New(t.TempDir())}).Plan(t.Context(), m)
+	require.NotNil(t, out.Refused)
+	assert.Equal(t, upgrade.ReasonVersionUnknown, out.Refused.Reason)
+	assert.Contains(t, out.Refused.Message, "no kubelet was found on this host (systemd does not answer)")
+	assert.Equal(t, []string{"facts"}, x.calls)
+}
+
+func TestNoRepositoryIsAskedWhereThereIsNothingToDo(t *testing.T) {
+	x := opensslHost()
+	x.facts.Packages.Installed[0].Version = "3.0.15-1"
+	x.fail = map[string]error{"candidates": errors.New("the repository is away")}
+	out := (&planning.Planner{Executor: x, Records: store.New(t.TempDir())}).Plan(t.Context(), machine())
+	require.Nil(t, out.Refused)
+	assert.Empty(t, out.Frozen.Plan.Steps)
+	assert.Equal(t, []string{"facts", "stage"}, x.calls)
+}
+
 func failing(call string, err error) func(*executor) {
 	return func(x *executor) { x.fail = map[string]error{call: err} }
 }

@@ -51,7 +51,7 @@ func (s *Store) Owner() (string, error) {
 
 // moveAside may be interrupted and repeated: what was moved before is not there to be moved again.
 func (s *Store) moveAside(owner string) (string, error) {
-	aside := filepath.Join(s.dir, "of-machine-"+filepath.Base(owner))
+	aside := filepath.Join(s.dir, "of-machine-"+plain(owner))
 	if err := os.MkdirAll(aside, dirMode); err != nil {
 		return "", fmt.Errorf("making a place for the state of machine %s: %w", owner, err)
 	}
@@ -62,4 +62,17 @@ func (s *Store) moveAside(owner string) (string, error) {
 		}
 	}
 	return aside, nil
+}
+
+// plain makes a file name of what a damaged file may hold: a host that could not name the
+// place would never start.
+func plain(owner string) string {
+	const longest = 64 // twice a machine id
+	name := strings.Map(func(r rune) rune {
+		if r < '0' || r > 'z' || r > '9' && r < 'A' || r > 'Z' && r < 'a' {
+			return '_'
+		}
+		return r
+	}, owner)
+	return name[:min(len(name), longest)]
 }

@@ -2,6 +2,7 @@ package machinedeployment
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 )
 
@@ -143,9 +144,9 @@ func matches(item any, selector map[string]any) bool {
 	fields, isMap := item.(map[string]any)
 	for key, want := range selector {
 		switch {
-		case key == "" && item != want:
+		case key == "" && !reflect.DeepEqual(item, want): // a list or a map cannot be compared otherwise
 			return false
-		case key != "" && (!isMap || fields[key] != want):
+		case key != "" && (!isMap || !reflect.DeepEqual(fields[key], want)):
 			return false
 		}
 	}

@@ -128,7 +128,7 @@ func (p *planner) checkKubelet() error {
 func (p *planner) kubeletNow() (Version, error) {
 	k := p.in.Facts.Kubelet
 	if k == nil {
-		return Version{}, wait(ReasonVersionUnknown, "no kubelet was found on this host: install it, or remove spec.versions.kubelet")
+		return Version{}, wait(ReasonVersionUnknown, "no kubelet was found on this host%s: install it, or remove spec.versions.kubelet", p.problem("kubelet"))
 	}
 	if k.Active { // it runs: what is on disk says nothing about it
 		return parseObserved("kubelet", k.Running)
@@ -225,12 +225,7 @@ func (p *planner) checkOS() error {
 	if p.in.Estimate && facts.Packages.Manager == "" {
 		return nil
 	}
-	why := ""
-	for _, problem := range facts.Problems {
-		if problem.Field == "packages" {
-			why = " (" + problem.Message + ")"
-		}
-	}
+	why := p.problem("packages")
 	if p.order != nil && (why == "" || len(facts.Packages.Installed) > 0) {
 		return nil
 	}
@@ -267,6 +262,14 @@ func (p *planner) checkRoles() error {
 		return wait(ReasonVersionUnknown, "it could not be found out whether this host runs a control plane (%s), and spec.roles says so: see that its manifests can be read", why)
 	}
 	return refuse(ReasonRoleMismatch, "this host runs no control plane (no static pod manifest of an API server was found), but spec.roles says ControlPlane: correct spec.roles, or set the host up with kubeadm first")
+}
+
+// problem is probeFailed in brackets, to stand behind what is not known.
+func (p *planner) problem(field string) string {
+	if why := p.probeFailed(field); why != "" {
+		return " (" + why + ")"
+	}
+	return ""
 }
 
 func (p *planner) checkDatabase() error {

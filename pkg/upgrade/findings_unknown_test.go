@@ -109,6 +109,7 @@ var judgedElsewhere = []string{
 	"containerRuntime.sandboxes",                                              // a number for people
 	"host", "host.hostname", "host.machineID", "host.systemUUID", "os.kernel", // identity is the node's
 	"packages.installed.changedBy", // who it was is for people
+	"packages.lock",                // whoever may not open it may not install either
 	"packages.indexes",             // what is offered is not known: CandidatesUnknown, and no hash
 	"conflictingManagers",          // a warning
 	"hold",                         // what cannot be read holds

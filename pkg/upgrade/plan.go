@@ -58,6 +58,14 @@ func NewPlan(in PlanInput) (Plan, error) {
 	return p.finish()
 }
 
+// Check refuses what no candidate could make right, as NewPlan does, and says whether
+// the plan needs candidates at all: nothing is fetched that would change nothing.
+func Check(in PlanInput) (needsCandidates bool, err error) {
+	p := newPlanner(in)
+	err = p.check()
+	return err == nil && p.packagesMove(), err
+}
+
 // planner collects a plan. Its parts run in the order of the steps they add.
 type planner struct {
 	in        PlanInput

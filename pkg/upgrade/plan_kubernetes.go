@@ -24,7 +24,7 @@ const configForward = "kubeadm rewrites the kubelet's configuration for the new 
 
 // sources points the host's package sources to the target's repositories, when packages move at all.
 func (p *planner) sources() error {
-	if !p.want.kubeletChanges && !p.want.controlPlaneChanges && !p.want.runtimeChanges && !p.osPending() {
+	if !p.packagesMove() {
 		return nil
 	}
 	_, changes, err := Sources(p.in.Facts, p.in.Assignment.Target, p.in.Spec)
@@ -38,6 +38,10 @@ func (p *planner) sources() error {
 		p.add(Step{Kind: StepSwitchSource, Source: &changes[i]})
 	}
 	return nil
+}
+
+func (p *planner) packagesMove() bool {
+	return p.want.kubeletChanges || p.want.controlPlaneChanges || p.want.runtimeChanges || p.osPending()
 }
 
 // kubeadm installs the kubeadm of the target and lets it upgrade the control plane, or a worker's kubelet configuration.

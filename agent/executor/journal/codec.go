@@ -56,8 +56,13 @@ func Decode(path string, data []byte) (Record, error) {
 	if got := checksum(e.Record); got != e.Checksum {
 		return Record{}, &CorruptError{path, "checksum is " + got + ", recorded " + e.Checksum}
 	}
+	return DecodeRecord(path, e.Record)
+}
+
+// DecodeRecord reads a record whose bytes are known to be whole.
+func DecodeRecord(path string, record []byte) (Record, error) {
 	var r Record
-	if err := json.Unmarshal(e.Record, &r); err != nil {
+	if err := json.Unmarshal(record, &r); err != nil {
 		return Record{}, &CorruptError{path, "record does not decode: " + err.Error()}
 	}
 	return r, check(path, r)

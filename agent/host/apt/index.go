@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,14 +36,18 @@ func (a *Apt) indexes(ctx context.Context, options ...string) ([]index, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing the package indexes: %w", err)
 	}
+	return parseIndexes(result.Stdout), nil
+}
+
+func parseIndexes(output string) []index {
 	var found []index
-	for line := range strings.Lines(result.Stdout) {
+	for line := range strings.Lines(output) {
 		fields := strings.Split(strings.TrimSpace(line), "\t")
 		if len(fields) == 3 {
 			found = append(found, index{source: fields[0], base: fields[1], path: fields[2]})
 		}
 	}
-	return found, nil
+	return found
 }
 
 // candidatesIn reads the stanzas of the named packages, for this architecture, from an index.
@@ -126,10 +131,13 @@ func stanzas(reader io.Reader, visit func(stanza)) error {
 func (s stanza) candidate(base string) (upgrade.Candidate, bool) {
 	size, err := strconv.ParseInt(s["size"], 10, 64)
 	digest := strings.ToLower(s["sha256"])
-	if err != nil || !validDigest.MatchString(digest) || s["filename"] == "" {
+	if err != nil || size < 0 || !validDigest.MatchString(digest) || s["filename"] == "" {
 		return upgrade.Candidate{}, false
 	}
 	installed, _ := strconv.ParseInt(s["installed-size"], 10, 64) // KiB; optional
+	if installed < 0 || installed > math.MaxInt64>>10 {
+		installed = 0 // no size that a package could have says nothing
+	}
 	return upgrade.Candidate{
 		Name: s["package"], Version: s["version"], Source: base, Path: s["filename"],
 		SHA256: digest, Size: size, InstalledSize: installed << 10, Depends: s.depends(),

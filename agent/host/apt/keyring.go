@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"unicode"
 
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
@@ -79,7 +80,7 @@ func (a *Apt) sourceText(s upgrade.CandidateSource) (string, error) {
 
 func checkURI(text string) error {
 	uri, err := url.Parse(text)
-	if err != nil || strings.ContainsAny(text, " \t\r\n") {
+	if err != nil || strings.ContainsFunc(text, unicode.IsSpace) {
 		return refuse("SourceInvalid", "package source URI %q is not a URI", text)
 	}
 	switch uri.Scheme {

@@ -39,7 +39,7 @@ func parseQuery(output string) []upgrade.InstalledPackage {
 	var packages []upgrade.InstalledPackage
 	for line := range strings.Lines(output) {
 		fields := strings.Split(strings.TrimRight(line, "\n"), "\t")
-		if len(fields) != 4 || fields[2] == "not-installed" || fields[2] == "config-files" {
+		if len(fields) != 4 || fields[0] == "" || fields[2] == "not-installed" || fields[2] == "config-files" {
 			continue
 		}
 		state := fields[2]
@@ -72,15 +72,19 @@ func (a *Apt) Holds(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the holds: %w", err)
 	}
+	return parseHolds(result.Stdout), nil
+}
+
+func parseHolds(output string) []string {
 	var holds []string
-	for line := range strings.Lines(result.Stdout) {
+	for line := range strings.Lines(output) {
 		name, state, _ := strings.Cut(strings.TrimSpace(line), "\t")
-		if strings.TrimSpace(state) == "hold" {
-			name, _, _ = strings.Cut(name, ":")
+		name, _, _ = strings.Cut(name, ":")
+		if strings.TrimSpace(state) == "hold" && name != "" {
 			holds = append(holds, name)
 		}
 	}
-	return holds, nil
+	return holds
 }
 
 // less compares two package versions the way dpkg does.

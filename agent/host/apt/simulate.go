@@ -49,7 +49,8 @@ func (a *Apt) transaction(ctx context.Context, changes []upgrade.PackageChange, 
 
 var (
 	simulatedInstall = regexp.MustCompile(`^Inst (\S+?)(?::\S+)?(?: \[[^\]]*\])? \((\S+) `)
-	simulatedRemove  = regexp.MustCompile(`^(?:Remv|Purg) (\S+?)(?::\S+)? `)
+	simulatedRemove  = regexp.MustCompile(`^(?:Remv|Purg) (\S+?)(?::\S+)?(?:\s|$)`)
+	simulatedAny     = regexp.MustCompile(`^(?:Inst|Remv|Purg)(?:\s|$)`)
 )
 
 // simulate refuses a transaction that apt cannot solve, or that would do more or
@@ -96,17 +97,21 @@ func compare(output string, changes []upgrade.PackageChange, now []upgrade.Insta
 	}
 	seen := map[string]bool{}
 	for line := range strings.Lines(output) {
-		if m := simulatedInstall.FindStringSubmatch(line); m != nil {
-			if to, ok := wanted[m[1]]; !ok || to != m[2] {
-				return refuse(upgrade.FindingTransactionAddsPackage, "apt would also install %s %s, which is not part of the plan; nothing is done beyond what was asked for", m[1], m[2])
-			}
-			seen[m[1]] = true
+		install, remove := simulatedInstall.FindStringSubmatch(line), simulatedRemove.FindStringSubmatch(line)
+		if install == nil && remove == nil && simulatedAny.MatchString(line) {
+			return refuse(upgrade.FindingTransactionAddsPackage, "apt would do something that cannot be read: %q; nothing is done beyond what was asked for", strings.TrimSpace(line))
 		}
-		if m := simulatedRemove.FindStringSubmatch(line); m != nil {
-			if to, ok := wanted[m[1]]; !ok || to != "" {
-				return refuse(upgrade.FindingTransactionWouldRemove, "apt would remove %s, which is not part of the plan", m[1])
+		if install != nil {
+			if to, ok := wanted[install[1]]; !ok || to != install[2] {
+				return refuse(upgrade.FindingTransactionAddsPackage, "apt would also install %s %s, which is not part of the plan; nothing is done beyond what was asked for", install[1], install[2])
 			}
-			seen[m[1]] = true
+			seen[install[1]] = true
+		}
+		if remove != nil {
+			if to, ok := wanted[remove[1]]; !ok || to != "" {
+				return refuse(upgrade.FindingTransactionWouldRemove, "apt would remove %s, which is not part of the plan", remove[1])
+			}
+			seen[remove[1]] = true
 		}
 	}
 	for _, c := range changes {

@@ -201,7 +201,9 @@ func deb822(content string) []paragraph {
 		case strings.TrimSpace(line) == "":
 			flush()
 		case line[0] == ' ' || line[0] == '\t':
-			current.fields[field] += "\n" + line
+			if field != "" { // before any field it continues nothing
+				current.fields[field] += "\n" + line
+			}
 		default:
 			if len(current.fields) == 0 {
 				current.line = i + 1

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode"
 
 	"github.com/refit-dev/refit/agent/host/files"
 	"github.com/refit-dev/refit/pkg/upgrade"
@@ -77,41 +78,68 @@ func (a *Apt) addSource(path string, change upgrade.SourceChange) error {
 // it replaced one, and whether the new one was there before.
 func replaceURI(path, content, from, to string) (out string, replaced, present bool) {
 	lines := strings.Split(content, "\n")
-	inURIs := false // of a .sources file, which may continue over lines
+	part := uriOfLine
+	if strings.HasSuffix(path, ".sources") {
+		part = (&stanzaURIs{}).part
+	}
 	for i, line := range lines {
-		if strings.HasPrefix(strings.TrimSpace(line), "#") {
-			continue
-		}
-		if strings.HasSuffix(path, ".sources") {
-			if line == "" || (line[0] != ' ' && line[0] != '\t') {
-				inURIs = strings.HasPrefix(strings.ToLower(line), "uris:")
-			}
-			if !inURIs {
-				continue
-			}
-		} else if _, _, ok := oneLine(line); !ok {
-			continue
-		}
-		var hit, has bool
-		lines[i], hit, has = replaceWord(line, from, to)
+		start, end := part(line)
+		text, hit, has := replaceWord(line[start:end], from, to)
+		lines[i] = line[:start] + text + line[end:]
 		replaced, present = replaced || hit, present || has
 	}
 	return strings.Join(lines, "\n"), replaced, present
+}
+
+// uriOfLine is where the URI of a one-line source stands; nothing in any other line.
+func uriOfLine(line string) (start, end int) {
+	_, words, ok := oneLine(line)
+	if !ok {
+		return 0, 0
+	}
+	start = strings.Index(line, "deb") + len("deb")
+	if strings.HasPrefix(strings.TrimSpace(line[start:]), "[") {
+		start += strings.IndexByte(line[start:], ']') + 1
+	}
+	start += strings.Index(line[start:], words[0])
+	return start, start + len(words[0])
+}
+
+// stanzaURIs follows the URIs field of a .sources file, which may continue over lines.
+type stanzaURIs struct{ inside bool }
+
+// part is what of a line are URIs. It reads lines the way deb822 does.
+func (s *stanzaURIs) part(line string) (start, end int) {
+	switch {
+	case strings.HasPrefix(line, "#"):
+		return 0, 0
+	case strings.TrimSpace(line) == "":
+		s.inside = false
+	case line[0] != ' ' && line[0] != '\t':
+		name, _, _ := strings.Cut(line, ":")
+		s.inside = strings.EqualFold(strings.TrimSpace(name), "uris")
+		start = min(len(name)+1, len(line))
+	}
+	if !s.inside {
+		return 0, 0
+	}
+	return start, len(line)
 }
 
 // replaceWord leaves all white space as it is.
 func replaceWord(line, from, to string) (out string, replaced, present bool) {
 	var b strings.Builder
 	for line != "" {
-		space := len(line) - len(strings.TrimLeft(line, " \t"))
+		space := len(line) - len(strings.TrimLeftFunc(line, unicode.IsSpace))
 		b.WriteString(line[:space])
 		line = line[space:]
-		end := strings.IndexAny(line, " \t")
+		end := strings.IndexFunc(line, unicode.IsSpace)
 		if end < 0 {
 			end = len(line)
 		}
 		word := line[:end]
 		switch {
+		case word == "": // only white space is left
 		case sameURI(word, from):
 			word, replaced = to, true
 		case sameURI(word, to):

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"unicode/utf8"
 )
 
 // tail keeps the last bytes written to it.
@@ -60,6 +61,9 @@ func Tail(text string, limit int) string {
 		return text
 	}
 	text = text[len(text)-limit:]
+	for i := 0; i < utf8.UTFMax && text != "" && !utf8.RuneStart(text[0]); i++ {
+		text = text[1:] // the rest of a character that was cut in two
+	}
 	if cut := strings.IndexByte(text, '\n'); cut >= 0 && cut < len(text)-1 {
 		text = text[cut+1:]
 	}

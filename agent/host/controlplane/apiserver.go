@@ -53,6 +53,10 @@ func (c *ControlPlane) Version(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return versionIn(body)
+}
+
+func versionIn(body []byte) (string, error) {
 	var answer struct {
 		GitVersion string `json:"gitVersion"`
 	}

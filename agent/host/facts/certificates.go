@@ -22,10 +22,10 @@ const kubeletKubeconfig = "etc/kubernetes/kubelet.conf"
 // node is the host's identity in the cluster: the name in the certificate that the
 // kubelet uses, since that is what the API server goes by.
 func (g *gathering) node(context.Context) error {
-	certificate, _, err := g.kubeconfigCertificate(kubeletKubeconfig)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // not a node
+	if _, err := os.Stat(g.path(kubeletKubeconfig)); errors.Is(err, fs.ErrNotExist) {
+		return nil // not a node; a certificate that is missing is another matter
 	}
+	certificate, _, err := g.kubeconfigCertificate(kubeletKubeconfig)
 	if err != nil {
 		return err
 	}

@@ -89,6 +89,15 @@ func TestEveryProbeStandsAlone(t *testing.T) {
 	assert.Subset(t, fields(facts.Problems), []string{"kubelet", "node", "host.bootID", "conflictingManagers"})
 }
 
+func TestALockThatMayNotBeLookedAtIsAProblemOfTheLockAlone(t *testing.T) {
+	root := tree(t, map[string]string{"etc/os-release": "ID=debian\n", "var/lib/dpkg/status": ""})
+	require.NoError(t, os.Symlink("lock-frontend", filepath.Join(root, "var/lib/dpkg/lock-frontend"))) // cannot be opened, by root either
+	facts, err := New(root, units{}).Facts(t.Context(), nil)
+	require.NoError(t, err)
+	assert.Contains(t, fields(facts.Problems), "packages.lock")
+	assert.NotContains(t, fields(facts.Problems), "packages", "a plan is refused for those")
+}
+
 func TestOnThisMachineThereIsNoProbeThatStopsTheRest(t *testing.T) {
 	facts, err := New("/", systemd.New()).Facts(t.Context(), []string{"dpkg"})
 	require.NoError(t, err)

@@ -35,7 +35,7 @@ func (g *gathering) line(path string) (string, error) {
 		return "", fmt.Errorf("reading a fact: %w", err)
 	}
 	line, _, _ := strings.Cut(strings.TrimSpace(string(data)), "\n")
-	return line, nil
+	return strings.TrimSpace(line), nil // a file with CRLF has a space at its end
 }
 
 func (g *gathering) os(context.Context) error {

@@ -32,8 +32,13 @@ func flagsOf(pid uint32) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the flags of process %d: %w", pid, err)
 	}
-	args := strings.Split(strings.TrimRight(string(data), "\x00"), "\x00")
-	return redact(args[1:]), nil
+	return flagsIn(data), nil
+}
+
+// flagsIn takes a command line apart; the first word is the program.
+func flagsIn(cmdline []byte) []string {
+	args := strings.Split(strings.TrimRight(string(cmdline), "\x00"), "\x00")
+	return redact(args[1:])
 }
 
 // secretFlags are words in flag names whose values stay on the host.

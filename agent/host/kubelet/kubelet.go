@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -76,8 +77,9 @@ func ProgramVersion(ctx context.Context, runner command.Runner, path string) (st
 	if err != nil {
 		return "", fmt.Errorf("asking %s for its version: %w", path, err)
 	}
-	version, ok := strings.CutPrefix(strings.TrimSpace(result.Stdout), "Kubernetes ")
-	if !ok {
+	line, _, _ := strings.Cut(strings.TrimSpace(result.Stdout), "\n")
+	version, ok := strings.CutPrefix(line, "Kubernetes ")
+	if version = strings.TrimSpace(version); !ok || version == "" {
 		return "", fmt.Errorf("asking %s for its version: unexpected answer %q", path, command.Tail(result.Stdout, 200))
 	}
 	return version, nil
@@ -129,6 +131,9 @@ func (k *Kubelet) healthAddress() (string, error) {
 	}
 	if port == 0 {
 		return "", fmt.Errorf("asking the kubelet for its health: healthzPort is 0 in %s, so there is no endpoint: set it", ConfigPath)
+	}
+	if port < 0 || port > math.MaxUint16 {
+		return "", fmt.Errorf("asking the kubelet for its health: healthzPort %d in %s is no port: correct it", port, ConfigPath)
 	}
 	return net.JoinHostPort(host, strconv.Itoa(port)), nil
 }

@@ -67,7 +67,7 @@ func infoFrom(answer *runtimev1.StatusResponse) Info {
 		}
 	}
 	var config criConfig
-	if json.Unmarshal([]byte(answer.Info["config"]), &config) != nil {
+	if json.Unmarshal([]byte(answer.GetInfo()["config"]), &config) != nil {
 		return info // not containerd, or a shape we do not know: then it is unknown
 	}
 	info.SandboxImage = config.SandboxImage

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -59,12 +61,42 @@ func (m *Manager) connect(ctx context.Context) (*sd.Conn, error) {
 	return conn, nil
 }
 
+// sockets of the system bus, where the library looks for them as well.
+var sockets = []string{"/run/dbus/system_bus_socket", "/var/run/dbus/system_bus_socket"}
+
 func unavailable(err error) error {
 	var network *net.OpError
-	if errors.Is(err, fs.ErrNotExist) || errors.As(err, &network) {
+	if errors.Is(err, fs.ErrNotExist) || errors.As(err, &network) || noBus(sockets) {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return fmt.Errorf("connecting to the system bus: %w", err)
+}
+
+// noBus says that there is no bus to connect to. The library says so too, but in words
+// only, and not as an error that can be told from others.
+func noBus(sockets []string) bool {
+	if os.Getenv("DBUS_SYSTEM_BUS_ADDRESS") != "" {
+		return false
+	}
+	for _, socket := range sockets {
+		if _, err := os.Stat(socket); !errors.Is(err, fs.ErrNotExist) {
+			return false
+		}
+	}
+	return true
+}
+
+// noManager says that the bus is there and nobody on it is systemd, as in a container.
+func noManager(err error) bool {
+	var fault dbus.Error
+	return errors.As(err, &fault) && slices.Contains(absences, fault.Name)
+}
+
+// absences are the bus's own answers for a name that nobody has and nobody can be started for.
+var absences = []string{
+	"org.freedesktop.DBus.Error.ServiceUnknown",
+	"org.freedesktop.DBus.Error.NameHasNoOwner",
+	"org.freedesktop.DBus.Error.Spawn.ServiceNotFound",
 }
 
 // Restart restarts a unit and waits until systemd calls it started.

@@ -50,6 +50,9 @@ func (m *Manager) Status(ctx context.Context, unit string) (Status, error) {
 	if isNoSuchUnit(err) {
 		return Status{Unit: unit, LoadState: "not-found", ActiveState: "inactive", SubState: "dead"}, nil
 	}
+	if noManager(err) {
+		return Status{Unit: unit}, fmt.Errorf("reading unit %s: %w: %w", unit, ErrUnavailable, err)
+	}
 	if err != nil {
 		return Status{Unit: unit}, fmt.Errorf("reading unit %s: %w", unit, err)
 	}

@@ -3,7 +3,10 @@ package systemd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -92,6 +95,32 @@ func TestWithoutABusTheErrorSaysSo(t *testing.T) {
 	require.ErrorIs(t, err, ErrUnavailable)
 	require.NotErrorIs(t, unavailable(errors.New("denied")), ErrUnavailable)
 	require.ErrorIs(t, unavailable(fs.ErrNotExist), ErrUnavailable)
+}
+
+// A plain host or a container may have no bus at all, or one without systemd on it: both
+// are told from a systemd that refuses, since then a child can probe the host.
+func TestAHostWithoutSystemdIsToldFromOneThatRefuses(t *testing.T) {
+	t.Setenv("DBUS_SYSTEM_BUS_ADDRESS", "")
+	dir := t.TempDir()
+	there, missing := filepath.Join(dir, "there"), filepath.Join(dir, "missing")
+	require.NoError(t, os.WriteFile(there, nil, 0o600))
+	assert.True(t, noBus([]string{missing}))
+	assert.False(t, noBus([]string{missing, there}))
+	t.Setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path="+there)
+	assert.False(t, noBus([]string{missing}), "the bus is where the environment says")
+
+	assert.True(t, noManager(fmt.Errorf("asking: %w", dbus.Error{Name: "org.freedesktop.DBus.Error.ServiceUnknown"})))
+	assert.False(t, noManager(dbus.Error{Name: "org.freedesktop.DBus.Error.AccessDenied"}))
+	assert.False(t, noManager(nil))
+}
+
+// With the bus where it is by default, which the library words in an error of its own.
+func TestAMissingBusIsKnownWhereNobodyNamesAnother(t *testing.T) {
+	if !noBus(sockets) {
+		t.Skip("this machine has a system bus")
+	}
+	_, err := New().Status(t.Context(), "kubelet.service")
+	require.ErrorIs(t, err, ErrUnavailable)
 }
 
 func TestAFailedJobSaysWhereToLook(t *testing.T) {

@@ -1,0 +1,95 @@
+package plainhost
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func machine(t *testing.T, spec string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "machine.yaml")
+	text := "apiVersion: refit.dev/v1alpha1\nkind: Machine\nmetadata:\n  name: plain\nspec:\n  roles: [Worker]\n" + spec
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+func TestAPlanThatNeedsAKubeletIsRefusedWhereThereIsNone(t *testing.T) {
+	if hasKubelet() {
+		t.Skip("this machine has a kubelet")
+	}
+	for name, spec := range map[string]string{
+		"a kubelet":                       "  versions: {kubelet: v1.37.2}\n",
+		"a kubelet, from a source of its": "  versions: {kubelet: v1.37.2}\n  packageSources: [{name: kubernetes, uri: \"https://mirror.invalid/{minor}/deb/\"}]\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got answer
+			unchanged(t, func() { got = agent(t, nil, "plan", "-f", machine(t, spec), "-o", "json") })
+			assert.NotZero(t, got.code)
+			assert.Empty(t, got.stdout, "half a plan is none")
+			assert.Contains(t, got.stderr, "VersionUnknown: no kubelet was found on this host")
+			assert.Contains(t, got.stderr, "install it, or remove spec.versions.kubelet")
+		})
+	}
+}
+
+func TestAControlPlaneIsRefusedWhereThereIsNone(t *testing.T) {
+	if _, err := os.Stat("/etc/kubernetes/manifests/kube-apiserver.yaml"); err == nil {
+		t.Skip("this machine has a control plane")
+	}
+	var got answer
+	path := filepath.Join(t.TempDir(), "machine.yaml")
+	require.NoError(t, os.WriteFile(path, []byte("apiVersion: refit.dev/v1alpha1\nkind: Machine\nmetadata:\n  name: plain\nspec:\n  roles: [ControlPlane]\n  versions: {controlPlane: v1.37.2, kubelet: v1.37.2}\n"), 0o600))
+	unchanged(t, func() { got = agent(t, nil, "plan", "-f", path) })
+	assert.NotZero(t, got.code)
+	assert.Contains(t, got.stderr, "RoleMismatch: this host runs no control plane")
+}
+
+// A runtime that nobody installed is not installed by an upgrade.
+func TestARuntimeIsRefusedWhereThereIsNone(t *testing.T) {
+	for _, socket := range []string{"/run/containerd/containerd.sock", "/var/run/crio/crio.sock"} {
+		if _, err := os.Stat(socket); err == nil {
+			t.Skip("this machine has a container runtime")
+		}
+	}
+	var got answer
+	unchanged(t, func() {
+		got = agent(t, nil, "plan", "-f", machine(t, "  versions: {containerRuntime: {name: containerd, version: 2.4.2}}\n"))
+	})
+	assert.NotZero(t, got.code)
+	assert.Regexp(t, `[A-Z][A-Za-z]+: .*runtime`, got.stderr)
+}
+
+func TestAPlanForWhatTheHostIsAlreadyHasNothingToDo(t *testing.T) {
+	version, ok := asked(t, "dpkg-query", "-W", "-f", "${Version}", "dpkg")
+	if !ok {
+		t.Skip("this machine has no dpkg")
+	}
+	var got answer
+	unchanged(t, func() {
+		got = agent(t, nil, "plan", "-f", machine(t, "  os: {packages: [{name: dpkg, version: \""+version+"\"}, {name: no-such-package, state: Absent}]}\n"))
+	})
+	assert.Zero(t, got.code, got.stderr)
+	assert.Contains(t, got.stdout, "Nothing to do")
+}
+
+func TestAFileThatIsNoMachineIsNamedWithItsFault(t *testing.T) {
+	for name, tc := range map[string]struct{ text, want string }{
+		"no YAML":          {"kind: [", "yaml"},
+		"another kind":     {"apiVersion: v1\nkind: Pod\n", "give one Machine"},
+		"a field mistyped": {"apiVersion: refit.dev/v1alpha1\nkind: Machine\nspec: {version: {}}\n", `unknown field "version"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "machine.yaml")
+			require.NoError(t, os.WriteFile(path, []byte(tc.text), 0o600))
+			var got answer
+			unchanged(t, func() { got = agent(t, nil, "plan", "-f", path) })
+			assert.NotZero(t, got.code)
+			assert.Contains(t, got.stderr, path)
+			assert.Contains(t, got.stderr, tc.want)
+		})
+	}
+}
