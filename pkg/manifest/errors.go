@@ -46,7 +46,7 @@ func (e Errors) orNil() error {
 	if len(e) == 0 {
 		return nil
 	}
-	sorted := slices.Clone(e)
+	sorted := append(Errors{}, e...)
 	slices.SortStableFunc(sorted, func(a, b Error) int { return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line)) })
 	return sorted
 }

@@ -246,10 +246,12 @@ func (o *Object) precise(fault Fault) string {
 
 func there(value any, path []string) bool {
 	for _, key := range path {
-		fields, ok := value.(map[string]any)
-		if value, ok = fields[key]; !ok {
+		fields, _ := value.(map[string]any)
+		child, ok := fields[key]
+		if !ok {
 			return false
 		}
+		value = child
 	}
 	return true
 }

@@ -52,10 +52,7 @@ func check(value any, t reflect.Type, path string, tell func(path, format string
 		return
 	}
 	if t == timeType || t == metaTimeType {
-		text, ok := value.(string)
-		if _, err := time.Parse(time.RFC3339, text); !ok || err != nil {
-			tell(path, "must be a time such as 2026-05-04T10:00:00Z, and is %s", shown(value))
-		}
+		checkTime(value, path, tell)
 		return
 	}
 	switch t.Kind() {
@@ -68,17 +65,28 @@ func check(value any, t reflect.Type, path string, tell func(path, format string
 			}
 		}
 	case reflect.Slice:
-		items, ok := value.([]any)
-		if !ok {
-			tell(path, "must be a list, and is %s", shown(value))
-		}
-		for i, item := range items {
-			check(item, t.Elem(), fmt.Sprintf("%s[%d]", path, i), tell)
-		}
+		checkList(value, t, path, tell)
 	default:
 		if !scalar(value, t.Kind()) {
 			tell(path, "must be a %s, and is %s", kindName(t.Kind()), shown(value))
 		}
+	}
+}
+
+func checkTime(value any, path string, tell func(path, format string, args ...any)) {
+	text, ok := value.(string)
+	if _, err := time.Parse(time.RFC3339, text); !ok || err != nil {
+		tell(path, "must be a time such as 2026-05-04T10:00:00Z, and is %s", shown(value))
+	}
+}
+
+func checkList(value any, t reflect.Type, path string, tell func(path, format string, args ...any)) {
+	items, ok := value.([]any)
+	if !ok {
+		tell(path, "must be a list, and is %s", shown(value))
+	}
+	for i, item := range items {
+		check(item, t.Elem(), fmt.Sprintf("%s[%d]", path, i), tell)
 	}
 }
 
