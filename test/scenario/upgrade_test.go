@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/pkg/preview"
 	"github.com/refit-dev/refit/test/fleet/testfleet"
 )
 
@@ -40,7 +41,9 @@ func TestAFleetIsUpgradedInPlace(t *testing.T) {
 	require.True(t, t.Run("adopted machines show what independent probes see", s.statusAgreesBefore))
 	t.Run("the credential of a host reaches its own Machine only", s.credentialIsNarrow)
 	t.Run("a version that no repository has ends as a condition before any cordon", s.badRequest)
+	t.Run("the plan of an edit is the same from the cluster, from files and on the host", s.planIsShown)
 	require.True(t, t.Run("one edit takes the fleet to the next minor and runtime major, whatever is killed", s.upgrade))
+	t.Run("the plan that was shown before the edit is the one that was carried out", s.planIsCarriedOut)
 	t.Run("status shows what independent probes see", s.statusAgreesAfter)
 	t.Run("the application kept its budget and lost no pod without eviction", s.applicationKept)
 	t.Run("nothing was rebooted", s.nothingRebooted)
@@ -55,6 +58,9 @@ type story struct {
 	ctx    context.Context
 	env    *Env
 	before map[string]Seen
+
+	shown   map[string]preview.MachinePlan // before the edit, by machine
+	planned map[string]string              // hash of the plan under which a machine worked
 
 	sampler *Sampler
 	gone    *Deletions
@@ -201,7 +207,11 @@ func (s *story) upgrade(t *testing.T) {
 	require.NoError(t, s.env.Edit(s.ctx, To))
 	k := &killer{story: s, t: t}
 	begin := time.Now()
+	s.planned = map[string]string{}
 	err = s.env.Follow(s.ctx, AllAt(To), func(c Change) {
+		if st := c.Machine.Status; st.Phase == v1alpha1.PhaseApplying && st.Plan != nil {
+			s.planned[c.Machine.Name] = st.Plan.Hash
+		}
 		s.env.Say("  %6s  %-10s %s", time.Since(begin).Round(time.Second), c.Machine.Name, Line(&c.Machine))
 		k.saw(&c.Machine)
 	})
