@@ -1,12 +1,16 @@
 package plainhost
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/refit-dev/refit/pkg/preview"
+	"github.com/refit-dev/refit/pkg/usage"
 )
 
 func machine(t *testing.T, spec string) string {
@@ -17,19 +21,27 @@ func machine(t *testing.T, spec string) string {
 	return path
 }
 
+// refusedCode is the exit code of a plan that the host would not carry out.
+const refusedCode = 3
+
 func TestAPlanThatNeedsAKubeletIsRefusedWhereThereIsNone(t *testing.T) {
 	if hasKubelet() {
 		t.Skip("this machine has a kubelet")
 	}
 	for name, spec := range map[string]string{
 		"a kubelet":                       "  versions: {kubelet: v1.37.2}\n",
-		"a kubelet, from a source of its": "  versions: {kubelet: v1.37.2}\n  packageSources: [{name: kubernetes, uri: \"https://mirror.invalid/{minor}/deb/\"}]\n",
+		"a kubelet, from a source of its": "  versions: {kubelet: v1.37.2}\n  packageSources: [{name: kubernetes, uri: \"https://mirror.invalid/{minor}/deb/\", suites: [/], signedBy: mirror}]\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got answer
 			unchanged(t, func() { got = agent(t, nil, "plan", "-f", machine(t, spec), "-o", "json") })
-			assert.NotZero(t, got.code)
-			assert.Empty(t, got.stdout, "half a plan is none")
+			assert.Equal(t, refusedCode, got.code, got.stderr)
+			var list preview.PlanList
+			require.NoError(t, json.Unmarshal([]byte(got.stdout), &list))
+			require.Len(t, list.Items, 1)
+			require.NotNil(t, list.Items[0].Refusal)
+			assert.Equal(t, "VersionUnknown", list.Items[0].Refusal.Reason)
+			assert.Empty(t, list.Items[0].Hash, "half a plan is none")
 			assert.Contains(t, got.stderr, "VersionUnknown: no kubelet was found on this host")
 			assert.Contains(t, got.stderr, "install it, or remove spec.versions.kubelet")
 		})
@@ -44,8 +56,8 @@ func TestAControlPlaneIsRefusedWhereThereIsNone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "machine.yaml")
 	require.NoError(t, os.WriteFile(path, []byte("apiVersion: refit.dev/v1alpha1\nkind: Machine\nmetadata:\n  name: plain\nspec:\n  roles: [ControlPlane]\n  versions: {controlPlane: v1.37.2, kubelet: v1.37.2}\n"), 0o600))
 	unchanged(t, func() { got = agent(t, nil, "plan", "-f", path) })
-	assert.NotZero(t, got.code)
-	assert.Contains(t, got.stderr, "RoleMismatch: this host runs no control plane")
+	assert.Equal(t, usage.ExitCode, got.code)
+	assert.Contains(t, got.stderr, path+":6: spec.roles: ControlPlane is not what this host is")
 }
 
 // A runtime that nobody installed is not installed by an upgrade.
@@ -59,7 +71,7 @@ func TestARuntimeIsRefusedWhereThereIsNone(t *testing.T) {
 	unchanged(t, func() {
 		got = agent(t, nil, "plan", "-f", machine(t, "  versions: {containerRuntime: {name: containerd, version: 2.4.2}}\n"))
 	})
-	assert.NotZero(t, got.code)
+	assert.Equal(t, refusedCode, got.code, got.stderr)
 	assert.Regexp(t, `[A-Z][A-Za-z]+: .*runtime`, got.stderr)
 }
 
@@ -79,15 +91,15 @@ func TestAPlanForWhatTheHostIsAlreadyHasNothingToDo(t *testing.T) {
 func TestAFileThatIsNoMachineIsNamedWithItsFault(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
 		"no YAML":          {"kind: [", "yaml"},
-		"another kind":     {"apiVersion: v1\nkind: Pod\n", "give one Machine"},
-		"a field mistyped": {"apiVersion: refit.dev/v1alpha1\nkind: Machine\nspec: {version: {}}\n", `unknown field "version"`},
+		"another kind":     {"apiVersion: v1\nkind: Pod\n", ":2: kind: Pod is not read here: give Machine"},
+		"a field mistyped": {"apiVersion: refit.dev/v1alpha1\nkind: Machine\nspec: {version: {}}\n", ":3: spec.version: unknown field"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "machine.yaml")
 			require.NoError(t, os.WriteFile(path, []byte(tc.text), 0o600))
 			var got answer
 			unchanged(t, func() { got = agent(t, nil, "plan", "-f", path) })
-			assert.NotZero(t, got.code)
+			assert.Equal(t, usage.ExitCode, got.code)
 			assert.Contains(t, got.stderr, path)
 			assert.Contains(t, got.stderr, tc.want)
 		})
