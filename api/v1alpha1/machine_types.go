@@ -227,6 +227,9 @@ type PhaseDuration struct {
 	// Name of the phase.
 	Name string `json:"name"`
 	// Duration of the phase.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(h|m|s|ms|us|µs|ns))+$')",message="must be a duration such as 3.2s or 1m2s"
 	Duration metav1.Duration `json:"duration"`
 }
 

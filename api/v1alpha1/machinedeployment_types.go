@@ -56,6 +56,10 @@ type MachineDeploymentSpec struct {
 	Paused bool `json:"paused,omitempty"`
 	// ProgressDeadline after which a rollout without progress is reported with condition Progressing False, reason ProgressDeadlineExceeded; nothing else follows. Unset: 1h.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(h|m|s|ms))+$')",message="must be a duration longer than 0s, such as 30m or 1h30m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be a duration longer than 0s, such as 30m or 1h30m"
 	ProgressDeadline *metav1.Duration `json:"progressDeadline,omitempty"`
 	// RevisionHistoryLimit is how many old revisions are kept for undo. Unset: 10.
 	// +optional
@@ -92,17 +96,17 @@ type RollingUpdate struct {
 	// MaxUnavailable machines: a count, or a percentage of replicas rounded down, at least 1. The integer 0 is legal and needs a usable standby. Unset: 1.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 : self.matches('^(100|[1-9]?[0-9])%$')",message="must be a count of 0 or more, or a percentage from 0% to 100%"
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 && self <= 1000000 : self.matches('^(100|[1-9]?[0-9])%$')",message="must be a count of 0 or more, or a percentage from 0% to 100%"
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 	// MaxSurge is how many standby machines are put to work for the rollout. Unset: 0.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 : self.matches('^(100|[1-9]?[0-9])%$')",message="must be a count of 0 or more, or a percentage from 0% to 100%"
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 && self <= 1000000 : self.matches('^(100|[1-9]?[0-9])%$')",message="must be a count of 0 or more, or a percentage from 0% to 100%"
 	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
 	// MaxInFlight bounds changes that need no drain. Unset: 10%.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 : self.matches('^(100|[1-9][0-9]?)%$')",message="must be a count of 1 or more, or a percentage from 1% to 100%"
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 && self <= 1000000 : self.matches('^(100|[1-9][0-9]?)%$')",message="must be a count of 1 or more, or a percentage from 1% to 100%"
 	MaxInFlight *intstr.IntOrString `json:"maxInFlight,omitempty"`
 	// CordonedMachines says what is done with machines whose Node somebody else has cordoned. Skip leaves them as they are,
 	// Include upgrades them and leaves the cordon in place. Either way they count as unavailable. Unset: Skip.
@@ -118,6 +122,9 @@ type RollingUpdate struct {
 	Canary *Canary `json:"canary,omitempty"`
 	// Soak is how long a machine must stay healthy with pods on it. Unset: 0.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(h|m|s|ms))+$|^0$')",message="must be a duration such as 30s, 5m or 1h30m"
 	Soak *metav1.Duration `json:"soak,omitempty"`
 	// Checks that must pass between machines.
 	// +optional
@@ -128,7 +135,7 @@ type RollingUpdate struct {
 	// FailureThreshold at which the rollout pauses itself. Unset: 1.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 : self.matches('^(100|[1-9][0-9]?)%$')",message="must be a count of 1 or more, or a percentage from 1% to 100%"
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 && self <= 1000000 : self.matches('^(100|[1-9][0-9]?)%$')",message="must be a count of 1 or more, or a percentage from 1% to 100%"
 	FailureThreshold *intstr.IntOrString `json:"failureThreshold,omitempty"`
 	// Windows in which grants may be given. None: always.
 	// +optional
@@ -183,7 +190,9 @@ type Window struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([*]|[0-5]?[0-9](-[0-5]?[0-9])?(,[0-5]?[0-9](-[0-5]?[0-9])?)*)(/[0-5]?[0-9])? ([*]|([01]?[0-9]|2[0-3])(-([01]?[0-9]|2[0-3]))?(,([01]?[0-9]|2[0-3])(-([01]?[0-9]|2[0-3]))?)*)(/([01]?[0-9]|2[0-3]))? ([*]|([1-9]|0[1-9]|[12][0-9]|3[01])(-([1-9]|0[1-9]|[12][0-9]|3[01]))?(,([1-9]|0[1-9]|[12][0-9]|3[01])(-([1-9]|0[1-9]|[12][0-9]|3[01]))?)*)(/[1-9][0-9]?)? ([*]|([1-9]|0[1-9]|1[0-2]|[A-Za-z]{3})(-([1-9]|0[1-9]|1[0-2]|[A-Za-z]{3}))?(,([1-9]|0[1-9]|1[0-2]|[A-Za-z]{3})(-([1-9]|0[1-9]|1[0-2]|[A-Za-z]{3}))?)*)(/[1-9][0-9]?)? ([*]|([0-7]|[A-Za-z]{3})(-([0-7]|[A-Za-z]{3}))?(,([0-7]|[A-Za-z]{3})(-([0-7]|[A-Za-z]{3}))?)*)(/[1-7])?$')",message="must be a cron schedule of five fields (minute 0-59, hour 0-23, day 1-31, month 1-12, weekday 0-7), such as 0 22 * * 1-5"
 	Schedule string `json:"schedule"`
 	// Duration the window stays open.
-	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s') && duration(self) <= duration('168h')",message="must be longer than 0s and at most 168h"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(h|m|s|ms))+$') && duration(self) > duration('0s') && duration(self) <= duration('168h')",message="must be longer than 0s and at most 168h, such as 6h"
 	Duration metav1.Duration `json:"duration"`
 	// TimeZone is an IANA name such as Europe/Berlin. Unset: UTC.
 	// +optional

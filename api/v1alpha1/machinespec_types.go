@@ -256,6 +256,10 @@ type Taint struct {
 type DrainSpec struct {
 	// Timeout of the whole drain. Unset: 30m.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(h|m|s|ms))+$')",message="must be a duration longer than 0s, such as 30m or 1h30m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be a duration longer than 0s, such as 30m or 1h30m"
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
 	// OnTimeout says what happens when the timeout is over. Unset: Fail (the node is given back).
 	// +optional
@@ -271,6 +275,9 @@ type DrainSpec struct {
 	UnmanagedPods string `json:"unmanagedPods,omitempty"`
 	// SkipWaitForDeleteTimeout stops waiting for pods whose deletion is older than this. Unset or 0: wait.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(h|m|s|ms))+$|^0$')",message="must be a duration such as 30s, 5m or 1h30m"
 	SkipWaitForDeleteTimeout *metav1.Duration `json:"skipWaitForDeleteTimeout,omitempty"`
 	// SingleNode says what happens where no other schedulable node exists. Unset: Refuse.
 	// +optional
