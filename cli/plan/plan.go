@@ -85,6 +85,9 @@ func (f *Fleet) host(m *machine) (preview.Host, error) {
 		if h.Findings, err = template(m, claims[0]); err != nil {
 			return h, err
 		}
+		if h.Refusal, err = unwritable(m, claims[0]); err != nil {
+			return h, err
+		}
 		if claims[0].Spec.Paused {
 			h.Findings = append(h.Findings, upgrade.Finding{Severity: upgrade.SeverityInfo, Reason: FindingPoolPaused,
 				Message: fmt.Sprintf("MachineDeployment %s is paused: nothing is granted until it is resumed", h.Pool)})

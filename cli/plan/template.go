@@ -27,6 +27,7 @@ const (
 	FindingOwnersUnknown = "FieldOwnersUnknown"
 	FindingPoolPaused    = "Paused"
 	ReasonConflict       = "Conflict"
+	ReasonInvalid        = "TemplateInvalid"
 )
 
 // claims are the deployments that select a machine. An empty selector selects nothing.
