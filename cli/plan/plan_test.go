@@ -284,3 +284,37 @@ func TestOnlyWhatIsAskedForIsShown(t *testing.T) {
 		})
 	}
 }
+
+// history is a successful operation that began at a version.
+func history(machine, from string) string {
+	return strings.Replace(machine, "status:\n", "status:\n  history: [{id: h, type: Upgrade, state: Successful, from: {kubelet: "+from+"}}]\n", 1)
+}
+
+func TestTheRecordOfAnotherHostPermitsNoDowngrade(t *testing.T) {
+	objects := controlPlane("cp", "v1.37.2", "v1.37.2") + history(worker("w1", "v1.37.2", "v1.36.1"), "v1.36.1")
+	for name, tc := range map[string]struct {
+		id    string
+		state preview.State
+	}{
+		"the host that ran it":     {"id-w1", preview.StatePending},
+		"another with its name":    {"id-new", preview.StateRefused},
+		"one that has none to say": {"\"\"", preview.StatePending},
+	} {
+		t.Run(name, func(t *testing.T) {
+			facts := strings.Replace(factsOf("w1", "w1", tc.id), "{running: v1.36.3}", "{running: v1.37.2, installed: v1.37.2}", 1)
+			facts = strings.Replace(facts, "{manager: apt}", "{manager: apt, installed: [{name: kubelet, version: 1.37.2-1.1}], sources: [{file: /etc/apt/sources.list, uri: https://mirror.example, provides: [kubelet]}]}", 1)
+			list, err := planned(t, objects, facts, "w1")
+			require.NoError(t, err)
+			item := list.Items[0]
+			assert.Equal(t, tc.state, item.State, "%+v %+v", item.Refusal, item.Findings)
+			if tc.state == preview.StatePending {
+				return
+			}
+			require.NotNil(t, item.Refusal)
+			assert.Equal(t, upgrade.ReasonDowngradeRefused, item.Refusal.Reason)
+			require.NotEmpty(t, item.Findings)
+			assert.Equal(t, preview.FindingHostReplaced, item.Findings[0].Reason)
+			assert.Contains(t, item.Findings[0].Message, "id-new")
+		})
+	}
+}

@@ -2,6 +2,7 @@ package preview
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -95,11 +96,23 @@ func newHost(in Host) *host {
 		h.facts, h.reported = reportedFacts(&h.Machine), true
 	} else {
 		h.facts = *in.Facts
+		h.disown()
 		s := &h.Machine.Status
 		s.Host, s.Versions, s.OS = h.facts.Identity(), h.facts.Versions(), h.facts.ObservedOS(h.Machine.Spec.OS)
 	}
 	h.from = h.Machine.Status.Versions.DeepCopy()
 	return h
+}
+
+// disown takes away what another host of this name has run: its record permits this one nothing.
+func (h *host) disown() {
+	s := &h.Machine.Status
+	if s.Host == nil || s.Host.MachineID == "" || h.facts.Host.MachineID == "" || s.Host.MachineID == h.facts.Host.MachineID {
+		return
+	}
+	s.History = nil
+	h.note(upgrade.Finding{Severity: upgrade.SeverityWarning, Reason: FindingHostReplaced,
+		Message: fmt.Sprintf("the facts are of the host with machine id %s, and the Machine's status is of one with %s: the history in it permits this host no lower version; if the host was replaced or installed anew, its agent reports it, if not, give the facts of the right host", h.facts.Host.MachineID, s.Host.MachineID)})
 }
 
 // judge plans one hop of one machine, and moves what is known of it on.

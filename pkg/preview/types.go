@@ -95,6 +95,8 @@ const (
 	FindingFactsUnknown = "FactsUnknown"
 	// FindingCandidatesUnknown: what some repository offers is not known.
 	FindingCandidatesUnknown = "CandidatesUnknown"
+	// FindingHostReplaced: the facts are of another host than the one that has reported.
+	FindingHostReplaced = "HostReplaced"
 	// FindingSidelined: the machine is left where it is.
 	FindingSidelined = "Sidelined"
 )
