@@ -318,3 +318,107 @@ func TestTheRecordOfAnotherHostPermitsNoDowngrade(t *testing.T) {
 		})
 	}
 }
+
+// controlPlaneFacts are facts of a control-plane host whose repository offers everything, and which says so without a minor.
+func controlPlaneFacts(name, version, etcd, flags string) string {
+	text := `apiVersion: facts.refit.dev/v1
+kind: Facts
+host: {hostname: NAME, machineID: id-NAME}
+os: {id: debian, family: apt, cgroupVersion: 2}
+reboot: {}
+node: {name: NAME}
+kubelet: {running: VERSION, installed: VERSION, active: true, flagSources: {/var/lib/kubelet/kubeadm-flags.env: 'KUBELET_KUBEADM_ARGS="FLAGS"'}}
+kubeadm: {installed: VERSION}
+containerRuntime: {name: containerd, running: 2.1.4, installed: 2.1.4, ready: true}
+controlPlane: {apiServer: VERSION, controllerManager: VERSION, scheduler: VERSION, etcd: ETCD}
+packages:
+  manager: apt
+  holds: [kubelet]
+  installed: [{name: kubeadm, version: UPSTREAM-1.1}, {name: kubelet, version: UPSTREAM-1.1}, {name: containerd, version: 2.1.4-1}]
+  sources: [{file: /etc/apt/sources.list, uri: "https://mirror.example", suites: [/], provides: [kubeadm, kubelet]}]
+---
+`
+	return strings.NewReplacer("NAME", name, "VERSION", version, "UPSTREAM", strings.TrimPrefix(version, "v"), "ETCD", etcd, "FLAGS", flags).Replace(text)
+}
+
+func findings(p preview.MachinePlan) []string {
+	var out []string
+	for _, f := range p.Findings {
+		out = append(out, f.Reason)
+	}
+	return out
+}
+
+func TestAFlagThatKubeadmTakesOutInAnEarlierHopRefusesNoLaterOne(t *testing.T) {
+	objects := controlPlane("cp-1", "v1.34.4", "v1.35.2") + controlPlane("cp-2", "v1.34.4", "v1.35.2")
+	for name, tc := range map[string]struct{ flags, refused string }{
+		"one that kubeadm takes out": {"--pod-infra-container-image=registry.k8s.io/pause:3.10 --v=2", ""},
+		"one that it leaves":         {"--pod-infra-container-image=registry.k8s.io/pause:3.10 --register-schedulable=true", upgrade.FindingFlagRemoved},
+	} {
+		t.Run(name, func(t *testing.T) {
+			list, err := planned(t, objects, controlPlaneFacts("cp-1", "v1.34.4", "3.6.4", tc.flags)+controlPlaneFacts("cp-2", "v1.34.4", "3.6.4", "--v=2"))
+			require.NoError(t, err)
+			first := list.Items[0]
+			require.Equal(t, "cp-1", first.Machine)
+			if tc.refused != "" {
+				require.NotNil(t, first.Refusal)
+				assert.Equal(t, tc.refused, first.Refusal.Reason)
+				assert.NotContains(t, first.Refusal.Message, "pod-infra", "kubeadm has taken it out")
+				return
+			}
+			require.Nil(t, first.Refusal)
+			require.Len(t, first.Hops, 2)
+			assert.EqualValues(t, "v1.35.2", first.Hops[1].Target.Kubelet)
+		})
+	}
+}
+
+// lifted are the packages whose hold some hops lift.
+func lifted(hops []preview.Hop) []string {
+	var out []string
+	for _, hop := range hops {
+		for _, step := range hop.Steps {
+			for _, change := range step.Packages {
+				if step.Kind == upgrade.StepUnholdPackages {
+					out = append(out, change.Name)
+				}
+			}
+		}
+	}
+	return out
+}
+
+func TestAHoldThatAnEarlierHopSetsIsLiftedInTheLaterOne(t *testing.T) {
+	objects := controlPlane("cp-1", "v1.35.4", "v1.36.2") + controlPlane("cp-2", "v1.35.4", "v1.36.2")
+	objects = strings.Replace(objects, "kubelet: v1.36.2, controlPlane: v1.36.2", "kubelet: v1.36.2, controlPlane: v1.37.2", 2)
+	objects += controlPlane("peer", "v1.36.2", "v1.36.2")
+	list, err := planned(t, objects, controlPlaneFacts("cp-1", "v1.35.4", "3.6.4", ""), "cp-1")
+	require.NoError(t, err)
+	hops := list.Items[0].Hops
+	require.GreaterOrEqual(t, len(hops), 2, "%+v", list.Items[0].Refusal)
+	assert.NotContains(t, lifted(hops[:1]), "kubeadm", "it is not on hold yet")
+	assert.Contains(t, lifted(hops[1:]), "kubeadm")
+}
+
+func TestEtcdThatAnEarlierHopBringsIsNotJudgedBeforeItIsThere(t *testing.T) {
+	for name, tc := range map[string]struct{ now, refused string }{
+		"a hop before brings another": {"v1.32.3", ""},
+		"it is what is there":         {"v1.33.1", upgrade.FindingEtcdTooOld},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := strings.Replace(controlPlane("cp-1", tc.now, "v1.34.1"), "kubelet: v1.34.1", "kubelet: v1.33.9", 1) + controlPlane("peer", "v1.33.9", "v1.33.9")
+			list, err := planned(t, objects, controlPlaneFacts("cp-1", tc.now, "3.5.16", ""), "cp-1")
+			require.NoError(t, err)
+			item := list.Items[0]
+			if tc.refused != "" {
+				require.NotNil(t, item.Refusal)
+				assert.Equal(t, tc.refused, item.Refusal.Reason)
+				return
+			}
+			require.Nil(t, item.Refusal)
+			require.GreaterOrEqual(t, len(item.Hops), 2)
+			assert.EqualValues(t, "v1.34.1", item.Hops[1].Target.ControlPlane)
+			assert.Contains(t, findings(item), upgrade.FindingEtcdTooOld)
+		})
+	}
+}

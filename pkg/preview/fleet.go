@@ -159,6 +159,7 @@ func (h *host) draft(a v1alpha1.Assignment, now time.Time) (upgrade.Plan, *upgra
 	in := upgrade.PlanInput{
 		Machine: h.Machine.Name, Spec: h.Machine.Spec, Assignment: a, Facts: h.facts,
 		Record: upgrade.RecordOf(&h.Machine), Now: now, Estimate: h.reported,
+		EtcdMoved: h.etcdMoved(),
 	}
 	if h.reported {
 		h.note(upgrade.Finding{Severity: upgrade.SeverityInfo, Reason: FindingFactsUnknown,
@@ -174,6 +175,11 @@ func (h *host) draft(a v1alpha1.Assignment, now time.Time) (upgrade.Plan, *upgra
 		return plan, blocked
 	}
 	return plan, &upgrade.Blocked{Reason: "PlanFailed", Message: err.Error()}
+}
+
+// etcdMoved says that kubeadm, on the way so far, brings the etcd of its own version.
+func (h *host) etcdMoved() bool {
+	return slices.ContainsFunc(h.hops, func(hop Hop) bool { return hop.Target.ControlPlane != "" })
 }
 
 // candidates takes what repositories offer from the facts.
