@@ -422,3 +422,39 @@ func TestEtcdThatAnEarlierHopBringsIsNotJudgedBeforeItIsThere(t *testing.T) {
 		})
 	}
 }
+
+func TestAHostWithNothingToDoIsNotSilentAboutWhatIsWrongWithIt(t *testing.T) {
+	at := func(kubelet, runtime string) string {
+		text := controlPlaneFacts("cp", "v1.37.2", "3.6.4", "")
+		return strings.NewReplacer("{name: kubelet, version: 1.37.2-1.1}", "{name: kubelet, version: "+kubelet+"}", "{name: containerd, version: 2.1.4-1}", "{name: containerd, version: "+runtime+"}").Replace(text)
+	}
+	condition := "  conditions: [{type: RestartPending, status: \"True\", reason: OldProcessRuns, message: kubelet runs v1.37.2 and v1.37.3 is installed, lastTransitionTime: 2026-01-01T00:00:00Z}]\n"
+	there := controlPlane("cp", "v1.37.2", "v1.37.2")
+	for name, tc := range map[string]struct{ objects, facts, reason, says string }{
+		"all is well":                      {there, at("1.37.2-1.1", "2.1.4-1"), "", ""},
+		"the kubelet's package is ahead":   {there, at("1.37.3-1.1", "2.1.4-1"), upgrade.FindingRestartPending, "kubelet runs v1.37.2, package kubelet 1.37.3-1.1 is installed"},
+		"the kubelet's package is behind":  {there, at("1.37.1-1.1", "2.1.4-1"), upgrade.FindingRestartPending, "1.37.1-1.1"},
+		"the runtime's package is ahead":   {there, at("1.37.2-1.1", "2.2.0-1"), upgrade.FindingRestartPending, "containerd runs 2.1.4, package containerd 2.2.0-1 is installed"},
+		"the program on disk is ahead":     {there, strings.Replace(at("1.37.2-1.1", "2.1.4-1"), "installed: v1.37.2, active", "installed: v1.37.3, active", 1), upgrade.FindingRestartPending, "v1.37.3"},
+		"the Machine reports it":           {strings.Replace(there, "status:\n", "status:\n"+condition, 1), "", upgrade.FindingRestartPending, "v1.37.3 is installed"},
+		"a kubelet ahead of an API server": {there + controlPlane("x", "v1.36.4", "v1.36.4"), at("1.37.2-1.1", "2.1.4-1"), upgrade.FindingSkewViolated, "kubelet v1.37.2 on cp is newer than the oldest API server v1.36.4"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			list, err := planned(t, tc.objects, tc.facts, "cp")
+			require.NoError(t, err)
+			item := list.Items[0]
+			require.Equal(t, preview.StateUpToDate, item.State, "%+v", item.Refusal)
+			if tc.reason == "" {
+				assert.Empty(t, item.Findings)
+				return
+			}
+			require.Contains(t, findings(item), tc.reason)
+			for _, f := range item.Findings {
+				if f.Reason == tc.reason {
+					assert.Equal(t, upgrade.SeverityWarning, f.Severity)
+					assert.Contains(t, f.Message, tc.says)
+				}
+			}
+		})
+	}
+}

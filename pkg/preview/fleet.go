@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/pkg/upgrade"
@@ -47,7 +50,12 @@ func New(in Input) PlanList {
 	}
 	view := upgrade.NewView(all)
 	for _, state := range all.Hosts {
-		if h := f.hosts[state.Name]; h != nil && state.Managed && !state.Sidelined {
+		h := f.hosts[state.Name]
+		if h == nil || !state.Managed {
+			continue
+		}
+		h.findings = append(h.findings, view.SkewFindings(state)...)
+		if !state.Sidelined {
 			_, _, _, h.waits = view.NextTarget(state, state.Wish)
 		}
 	}
@@ -246,7 +254,21 @@ func (h *host) plan(blocked *upgrade.Blocked) MachinePlan {
 		}
 	}
 	h.conclude(&p)
+	if pending := h.restartsPending(); pending != "" && len(p.Hops) == 0 {
+		p.Findings = append(p.Findings, upgrade.RestartFinding(pending))
+	}
 	return p
+}
+
+// restartsPending says where what is on disk is not what runs; "" for nowhere.
+func (h *host) restartsPending() string {
+	if !h.reported {
+		return strings.Join(h.facts.RestartsPending(), "; ")
+	}
+	if c := meta.FindStatusCondition(h.Machine.Status.Conditions, v1alpha1.ConditionRestartPending); c != nil && c.Status == metav1.ConditionTrue {
+		return c.Message
+	}
+	return ""
 }
 
 // conclude says how the machine stands.
