@@ -124,6 +124,9 @@ func afterStep(f *upgrade.Facts, step upgrade.Step) {
 		for i := range f.Packages.Sources {
 			if s := &f.Packages.Sources[i]; s.File == step.Source.File && s.URI == step.Source.From {
 				s.URI = step.Source.To
+				if step.Source.Was != nil {
+					s.Suites, s.Components, s.SignedBy = step.Source.Suites, step.Source.Components, step.Source.SignedBy
+				}
 			}
 		}
 	case upgrade.StepReboot:

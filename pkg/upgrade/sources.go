@@ -284,13 +284,17 @@ func (h hostSource) name() string {
 func (s *sourceSet) changes() []SourceChange {
 	var out []SourceChange
 	for _, h := range s.now {
-		if h.uri == h.facts.URI {
+		c := h.candidate()
+		restated := h.restated(c)
+		if h.uri == h.facts.URI && !restated {
 			continue
 		}
-		c := h.candidate()
 		change := SourceChange{Name: c.Name, File: h.facts.File, From: h.facts.URI, To: h.uri}
 		if h.spec != nil {
 			change.Suites, change.Components, change.SignedBy = c.Suites, c.Components, c.SignedBy
+		}
+		if restated {
+			change.Was = &SourceWords{Suites: h.facts.Suites, Components: h.facts.Components, SignedBy: h.facts.SignedBy}
 		}
 		if change.File == "" {
 			change.File = newSourceFile(s.facts.Packages.Manager, c.Name)
@@ -298,6 +302,18 @@ func (s *sourceSet) changes() []SourceChange {
 		out = append(out, change)
 	}
 	return out
+}
+
+// restated says that spec wants a source of the host to say something else than it does, its URI apart.
+func (h hostSource) restated(c CandidateSource) bool {
+	return h.spec != nil && h.facts.File != "" &&
+		!(slices.Equal(c.Suites, h.facts.Suites) && slices.Equal(c.Components, h.facts.Components) && isKeyring(h.facts.SignedBy, c.SignedBy))
+}
+
+// isKeyring says that a source file names the keyring of a bare name, whatever its directory and ending.
+func isKeyring(inFile, name string) bool {
+	base := path.Base(inFile)
+	return base == name || strings.TrimSuffix(base, path.Ext(base)) == name
 }
 
 // newSourceFile is where a source goes that the host does not have yet.
