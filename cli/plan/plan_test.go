@@ -458,3 +458,32 @@ func TestAHostWithNothingToDoIsNotSilentAboutWhatIsWrongWithIt(t *testing.T) {
 		})
 	}
 }
+
+func TestMachinesOfTwoNamespacesAreToldApart(t *testing.T) {
+	one := worker("w1", "v1.36.3", "v1.37.2")
+	other := strings.Replace(strings.Replace(one, "name: w1,", "name: w1, namespace: other,", 1), "id-w1", "id-other", 1)
+	list, err := planned(t, one+other, "")
+	require.NoError(t, err)
+	assert.Equal(t, []string{"other/w1", "refit/w1"}, list.Refused())
+	var table bytes.Buffer
+	require.NoError(t, preview.Print(&table, list, false))
+	assert.Contains(t, table.String(), "\nother/w1 ")
+	assert.Contains(t, table.String(), "\nrefit/w1: refused: ")
+
+	_, err = planned(t, one+other, factsOf("w1", "", "x"))
+	require.ErrorContains(t, err, "stdin:3: host: no Machine belongs to these facts: there are several that could be it, other/w1 and refit/w1")
+	_, err = planned(t, one+other, factsOf("w1", "w1", "id-other"))
+	require.NoError(t, err, "the machine id says which")
+}
+
+func TestAPoolThatMatchesNoMachineIsNotSilent(t *testing.T) {
+	pool := "\n{apiVersion: refit.dev/v1alpha1, kind: MachineDeployment, metadata: {name: none}, spec: {selector: {matchLabels: {pool: none}}, template: {spec: {}}}}\n"
+	list, err := planned(t, worker("w1", "v1.36.3", "v1.36.3")+pool, "", "machd/none")
+	require.NoError(t, err)
+	assert.Empty(t, list.Items)
+	require.Len(t, list.Findings, 1)
+	assert.Equal(t, plan.FindingNoMachine, list.Findings[0].Reason)
+	assert.Contains(t, list.Findings[0].Message, "machd/none matches no Machine")
+	_, err = planned(t, worker("w1", "v1.36.3", "v1.36.3"), "", "machine/none")
+	require.ErrorContains(t, err, "machine/none is not there")
+}
