@@ -136,17 +136,18 @@ func TestTheWholeFleetCounts(t *testing.T) {
 		reason  string
 		hops    int
 	}{
-		"a worker follows its control plane":               {controlPlane("cp", "v1.36.3", "v1.37.2") + worker("w", "v1.36.3", "v1.37.2"), preview.StatePending, "", 1},
-		"a worker whose control plane stays":               {controlPlane("cp", "v1.36.3", "v1.36.3") + worker("w", "v1.36.3", "v1.37.2"), preview.StateRefused, upgrade.ReasonWaitingForControlPlane, 0},
-		"a worker whose control plane cannot":              {controlPlane("cp", "v1.37.2", "v1.36.3") + worker("w", "v1.37.2", "v1.38.0"), preview.StateRefused, upgrade.ReasonWaitingForControlPlane, 0},
-		"a worker without any control plane":               {worker("w", "v1.36.3", "v1.37.2"), preview.StateRefused, upgrade.ReasonSkewUnknown, 0},
-		"a worker that would go back":                      {controlPlane("cp", "v1.37.2", "v1.37.2") + worker("w", "v1.37.2", "v1.36.3"), preview.StateRefused, upgrade.ReasonDowngradeRefused, 0},
-		"a worker that is there":                           {controlPlane("cp", "v1.37.2", "v1.37.2") + worker("w", "v1.37.2", "v1.37.2"), preview.StateUpToDate, "", 0},
-		"a worker that reports a vendor's version":         {controlPlane("cp", "v1.37.2", "v1.37.2") + worker("w", "v1.37.2-eks-a5ec690", "v1.37.2"), preview.StateUpToDate, "", 0},
-		"a worker that reports no version":                 {controlPlane("cp", "v1.37.2", "v1.37.2") + worker("w", "Unknown", "v1.37.2"), preview.StateRefused, upgrade.ReasonVersionUnknown, 0},
-		"a worker that is paused":                          {controlPlane("cp", "v1.37.2", "v1.37.2") + strings.Replace(worker("w", "v1.36.3", "v1.37.2"), "spec: {", "spec: {paused: true, ", 1), preview.StateSidelined, "", 0},
-		"a worker whose agent has never reported":          {controlPlane("cp", "v1.37.2", "v1.37.2") + "\n{apiVersion: refit.dev/v1alpha1, kind: Machine, metadata: {name: w}, spec: {roles: [Worker]}}\n", preview.StateRefused, upgrade.ReasonNotReported, 0},
-		"a Node without a Machine that is a control plane": {worker("w", "v1.36.3", "v1.37.2") + "\n{apiVersion: v1, kind: Node, metadata: {name: x, labels: {node-role.kubernetes.io/control-plane: \"\"}}, status: {nodeInfo: {kubeletVersion: v1.37.2}}}\n", preview.StateRefused, upgrade.ReasonVersionUnknown, 0},
+		"a worker follows its control plane":                   {controlPlane("cp", "v1.36.3", "v1.37.2") + worker("w", "v1.36.3", "v1.37.2"), preview.StatePending, "", 1},
+		"a worker whose control plane stays":                   {controlPlane("cp", "v1.36.3", "v1.36.3") + worker("w", "v1.36.3", "v1.37.2"), preview.StateRefused, upgrade.ReasonWaitingForControlPlane, 0},
+		"a worker whose control plane cannot":                  {controlPlane("cp", "v1.37.2", "v1.36.3") + worker("w", "v1.37.2", "v1.38.0"), preview.StateRefused, upgrade.ReasonWaitingForControlPlane, 0},
+		"a worker without any control plane":                   {worker("w", "v1.36.3", "v1.37.2"), preview.StateRefused, upgrade.ReasonSkewUnknown, 0},
+		"a worker that would go back":                          {controlPlane("cp", "v1.37.2", "v1.37.2") + worker("w", "v1.37.2", "v1.36.3"), preview.StateRefused, upgrade.ReasonDowngradeRefused, 0},
+		"a worker that is there":                               {controlPlane("cp", "v1.37.2", "v1.37.2") + worker("w", "v1.37.2", "v1.37.2"), preview.StateUpToDate, "", 0},
+		"a worker that reports a vendor's version":             {controlPlane("cp", "v1.37.2", "v1.37.2") + worker("w", "v1.37.2-eks-a5ec690", "v1.37.2"), preview.StateUpToDate, "", 0},
+		"a worker that reports no version":                     {controlPlane("cp", "v1.37.2", "v1.37.2") + worker("w", "Unknown", "v1.37.2"), preview.StateRefused, upgrade.ReasonVersionUnknown, 0},
+		"a worker that is paused":                              {controlPlane("cp", "v1.37.2", "v1.37.2") + strings.Replace(worker("w", "v1.36.3", "v1.37.2"), "spec: {", "spec: {paused: true, ", 1), preview.StateSidelined, "", 0},
+		"a worker whose agent has never reported":              {controlPlane("cp", "v1.37.2", "v1.37.2") + "\n{apiVersion: refit.dev/v1alpha1, kind: Machine, metadata: {name: w}, spec: {roles: [Worker]}}\n", preview.StateRefused, upgrade.ReasonNotReported, 0},
+		"a worker whose agent has never reported, with a wish": {controlPlane("cp", "v1.37.2", "v1.37.2") + "\n{apiVersion: refit.dev/v1alpha1, kind: Machine, metadata: {name: w}, spec: {roles: [Worker], versions: {kubelet: v1.37.2}}}\n", preview.StateRefused, upgrade.ReasonNotReported, 0},
+		"a Node without a Machine that is a control plane":     {worker("w", "v1.36.3", "v1.37.2") + "\n{apiVersion: v1, kind: Node, metadata: {name: x, labels: {node-role.kubernetes.io/control-plane: \"\"}}, status: {nodeInfo: {kubeletVersion: v1.37.2}}}\n", preview.StateRefused, upgrade.ReasonVersionUnknown, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			list, err := planned(t, tc.objects, "", "w")

@@ -278,6 +278,8 @@ func (h *host) conclude(p *MachinePlan) {
 		p.Refusal = h.Refusal
 	}
 	switch met, reason, message := upgrade.UpToDate(m.Spec, m.Status); {
+	case reason == upgrade.ReasonNotReported && h.Refusal == nil && !upgrade.StateOf(m).Sidelined:
+		p.State, p.Refusal = StateRefused, &upgrade.Blocked{Reason: reason, Message: message}
 	case p.Refusal != nil:
 		p.State = StateRefused
 	case len(p.Hops) > 0:

@@ -297,8 +297,11 @@ func TestOnlyHelpersComeAlong(t *testing.T) {
 	t.Run("not against the owner's hold", func(t *testing.T) {
 		held := in
 		held.Facts.Packages.Holds = []string{"kubernetes-cni"}
-		_, err := NewPlan(held)
-		requireBlocked(t, err, ReasonHeldByOwner)
+		for manager, command := range map[string]string{"apt": "apt-mark unhold kubernetes-cni", "dnf": "dnf versionlock delete kubernetes-cni", "zypper": "zypper removelock kubernetes-cni"} {
+			held.Facts.Packages.Manager = manager
+			_, err := NewPlan(held)
+			assert.Contains(t, requireBlocked(t, err, ReasonHeldByOwner).Message, "`"+command+"`")
+		}
 	})
 	t.Run("not when nobody has it", func(t *testing.T) {
 		absent := in

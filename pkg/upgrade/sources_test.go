@@ -132,6 +132,26 @@ func TestNoRepositoryIsGuessed(t *testing.T) {
 	assert.Equal(t, "https://a.example/v1.30/deb/", changes[0].To)
 }
 
+func TestARepositoryThatIsWrittenDownTwiceIsOne(t *testing.T) {
+	const uri, next = "https://a.example/v1.29/deb/", "https://a.example/v1.30/deb/"
+	for name, file := range map[string]string{"in one file": "/etc/apt/sources.list.d/k8s.list", "in two files": "/etc/apt/sources.list.d/other.list"} {
+		t.Run(name, func(t *testing.T) {
+			f := withSource(uri, kubernetesPackages...)
+			f.Packages.Sources = append(f.Packages.Sources, SourceFacts{File: file, Line: 2, URI: uri, Suites: []string{"/"}, Provides: []string{"kubelet"}})
+			request, changes, err := Sources(f, kubeletTarget("v1.30.4"), worker())
+			require.NoError(t, err)
+			files := map[string]string{}
+			for _, c := range changes {
+				assert.Equal(t, uri, c.From)
+				assert.NotContains(t, files, c.File, "a file is switched once")
+				files[c.File] = c.To
+			}
+			assert.Equal(t, map[string]string{"/etc/apt/sources.list.d/k8s.list": next, file: next}, files)
+			assert.Equal(t, []string{next}, uris(request))
+		})
+	}
+}
+
 func TestASourceOfTheTargetsMinorThatIsThereIsEnough(t *testing.T) {
 	f := withSource("https://a.example/v1.29/deb/", "kubelet")
 	f.Packages.Sources = append(f.Packages.Sources, SourceFacts{File: "/etc/apt/sources.list.d/next.list", URI: "https://a.example/v1.30/deb/", Provides: []string{"kubelet"}})
