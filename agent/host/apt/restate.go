@@ -2,6 +2,7 @@ package apt
 
 import (
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -27,23 +28,30 @@ func (a *Apt) restate(path, content string, change upgrade.SourceChange) (string
 	return content, err
 }
 
-// wordsOf are the words of a change as they stand in a file. A path was in one before and
-// is written as it was, so that undoing a change needs nothing of the host.
+// writtenKey is what a source file may say of its keys: the path of a keyring, or a fingerprint.
+var writtenKey = regexp.MustCompile(`^(/[0-9A-Za-z._+~/-]+|[0-9A-Fa-f]{16,64}!?)$`)
+
+// wordsOf are the words of a change as they stand in a file. A path or a fingerprint was in
+// one before and is written as it was, so that undoing a change needs nothing of the host.
 func (a *Apt) wordsOf(change upgrade.SourceChange) (upgrade.SourceWords, error) {
-	want := upgrade.SourceWords{Suites: change.Suites, Components: change.Components, SignedBy: change.SignedBy}
+	want := upgrade.SourceWords{Suites: change.Suites, Components: change.Components}
 	for _, word := range append(slices.Clone(want.Suites), want.Components...) {
 		if !validWord.MatchString(word) {
 			return want, refuse("SourceInvalid", "package source %s: %q is not a suite or a component", change.Name, word)
 		}
 	}
-	if want.SignedBy == "" || strings.HasPrefix(want.SignedBy, "/") {
-		return want, nil
+	var keys []string
+	for _, key := range keyrings(change.SignedBy) {
+		if !writtenKey.MatchString(key) {
+			path, err := a.keyring(key)
+			if err != nil {
+				return want, err
+			}
+			key = a.hostPath(filepath.Clean(path))
+		}
+		keys = append(keys, key)
 	}
-	keyring, err := a.keyring(want.SignedBy)
-	if err != nil {
-		return want, err
-	}
-	want.SignedBy = a.hostPath(filepath.Clean(keyring))
+	want.SignedBy = strings.Join(keys, " ")
 	return want, nil
 }
 

@@ -126,6 +126,12 @@ func TestWhatSpecSaysOfASourceIsWrittenAndTakenBack(t *testing.T) {
 			want:    "deb [https://mirror.corp/v1.30/deb/] https://mirror.corp/v1.30/deb/ one main\ndeb [arch=amd64 signed-by=/etc/apt/keyrings/new.asc] https://mirror.corp/v1.30/deb/ three main\n",
 			change:  upgrade.SourceChange{From: uri, To: uri, Suites: []string{"three"}, Components: []string{"main"}, SignedBy: "new", Was: &upgrade.SourceWords{Suites: []string{"two"}, Components: []string{"main"}}},
 		},
+		"a line with two keys, one by its fingerprint": {
+			file:    "/etc/apt/sources.list",
+			content: "deb [signed-by=/etc/apt/keyrings/old.gpg,DE15B14486CD377B9E876E1A234654DA9A296436] https://mirror.corp/v1.30/deb/ /\n",
+			want:    "deb [signed-by=/etc/apt/keyrings/new.asc] https://mirror.corp/v1.30/deb/ /\n",
+			change:  upgrade.SourceChange{From: uri, To: uri, Suites: []string{"/"}, SignedBy: "new", Was: &upgrade.SourceWords{Suites: []string{"/"}, SignedBy: "/etc/apt/keyrings/old.gpg,DE15B14486CD377B9E876E1A234654DA9A296436"}},
+		},
 		"a stanza with a key of its own, which stays": {
 			file:    "/etc/apt/sources.list.d/k8s.sources",
 			content: "Types: deb\nURIs: https://mirror.corp/v1.30/deb/\nSuites: old\nComponents: main\nSigned-By:\n -----BEGIN PGP PUBLIC KEY BLOCK-----\n .\n",
@@ -165,6 +171,7 @@ func TestASourceThatCannotSayWhatSpecSaysIsLeftAlone(t *testing.T) {
 	}{
 		"two suites on a line":       {"/etc/apt/sources.list", "deb " + uri + " /\n", "SourceInvalid", upgrade.SourceChange{Suites: []string{"a", "b"}, SignedBy: "new", Was: was}},
 		"a keyring that is missing":  {"/etc/apt/sources.list", "deb " + uri + " /\n", "KeyringMissing", upgrade.SourceChange{Suites: []string{"/"}, SignedBy: "none", Was: was}},
+		"a key that is an option":    {"/etc/apt/sources.list", "deb " + uri + " /\n", "KeyringMissing", upgrade.SourceChange{Suites: []string{"/"}, SignedBy: "/x]trusted=yes", Was: was}},
 		"no such suite any more":     {"/etc/apt/sources.list", "deb " + uri + " x main\n", "SourceMissing", upgrade.SourceChange{Suites: []string{"/"}, SignedBy: "new", Was: was}},
 		"a stanza with other URIs":   {"/etc/apt/sources.list.d/k.sources", "Types: deb\nURIs: " + uri + " https://x.example/\nSuites: /\n", "SourceInvalid", upgrade.SourceChange{Suites: []string{"/"}, SignedBy: "new", Was: was}},
 		"a suite that is an option":  {"/etc/apt/sources.list", "deb " + uri + " /\n", "SourceInvalid", upgrade.SourceChange{Suites: []string{"-x"}, SignedBy: "new", Was: was}},
