@@ -61,7 +61,9 @@ var yamlLine = regexp.MustCompile(`^(?:error converting YAML to JSON: )?yaml: (?
 
 func parse(file, text string) (document, Errors) {
 	doc := document{file: file, node: &yaml.Node{}}
-	decode := func(text string) error { return yaml.NewDecoder(strings.NewReader(text)).Decode(&yaml.Node{}) }
+	decode := func(text string) error {
+		return yaml.NewDecoder(strings.NewReader(text)).Decode(&yaml.Node{}) //nolint:wrapcheck // it is compared
+	}
 	err := yaml.NewDecoder(strings.NewReader(text)).Decode(doc.node)
 	if errors.Is(err, io.EOF) {
 		return doc, nil
