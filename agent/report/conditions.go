@@ -88,13 +88,7 @@ func held(hold *upgrade.HoldFacts, lock *Lock) *metav1.Condition {
 }
 
 func restartPending(f *upgrade.Facts) *metav1.Condition {
-	var pending []string
-	if f.Kubelet.RestartPending() {
-		pending = append(pending, fmt.Sprintf("kubelet runs %s, %s is installed", f.Kubelet.Running, f.Kubelet.Installed))
-	}
-	if r := f.Runtime; r != nil && r.Running != "" && r.Installed != "" && !upgrade.SameRuntime(r.Running, r.Installed) {
-		pending = append(pending, fmt.Sprintf("%s runs %s, %s is installed", r.Name, r.Running, r.Installed))
-	}
+	pending := f.RestartsPending()
 	if len(pending) == 0 {
 		return condition(v1alpha1.ConditionRestartPending, false, "RunsWhatIsInstalled", "What runs is what is installed")
 	}

@@ -156,7 +156,7 @@ func (f *Fleet) match(all []*factsOf) error {
 		m, by := f.machineOf(facts)
 		switch {
 		case m == nil:
-			errs = append(errs, facts.object.Errorf("host", "no Machine belongs to these facts: none is named after %s, and none reports this machine id", by))
+			errs = append(errs, facts.object.Errorf("host", "no Machine belongs to these facts: %s", by))
 		case m.facts != nil:
 			errs = append(errs, facts.object.Errorf("host", "these are facts of Machine %s, and so are those at %s:%d: keep one", m.Name, m.facts.object.File, m.facts.object.Line))
 		default:
@@ -170,51 +170,50 @@ func (f *Fleet) match(all []*factsOf) error {
 	return errs
 }
 
+// machineOf is the machine of some facts, or why there is none.
 func (f *Fleet) machineOf(facts *factsOf) (*machine, string) {
 	short, _, _ := strings.Cut(facts.Host.Hostname, ".")
-	var names []string
-	if facts.Node != nil && facts.Node.Name != "" {
-		names = append(names, facts.Node.Name)
+	called := func(name string) func(*machine) bool {
+		return func(m *machine) bool { return name != "" && m.Name == name }
 	}
-	for _, name := range names {
-		if m := f.only(func(m *machine) bool { return m.Name == name }); m != nil {
-			return m, ""
+	node := ""
+	if facts.Node != nil {
+		node = facts.Node.Name
+	}
+	reports := func(m *machine) bool {
+		return facts.Host.MachineID != "" && m.Status.Host != nil && m.Status.Host.MachineID == facts.Host.MachineID
+	}
+	for _, fits := range []func(*machine) bool{called(node), reports, called(facts.Host.Hostname), called(short)} {
+		switch fitting := f.all(fits); len(fitting) {
+		case 0:
+		case 1:
+			return fitting[0], ""
+		default:
+			if named := f.all(func(m *machine) bool { return fits(m) && reports(m) }); len(named) == 1 {
+				return named[0], ""
+			}
+			return nil, "there are several that could be it, " + strings.Join(qualified(fitting), " and ") + ": plan for one namespace, and give its facts alone"
 		}
 	}
-	if id := facts.Host.MachineID; id != "" {
-		if m := f.only(func(m *machine) bool { return m.Status.Host != nil && m.Status.Host.MachineID == id }); m != nil {
-			return m, ""
-		}
-	}
-	for _, name := range []string{facts.Host.Hostname, short} {
-		if name == "" {
-			continue
-		}
-		names = append(names, name)
-		if m := f.only(func(m *machine) bool { return m.Name == name }); m != nil {
-			return m, ""
-		}
-	}
+	names := slices.DeleteFunc([]string{node, facts.Host.Hostname, short}, func(name string) bool { return name == "" })
 	slices.Sort(names)
 	if names = slices.Compact(names); len(names) == 0 {
-		return nil, "a node or host (the facts have neither node.name nor host.hostname)"
+		names = []string{"a node or host (the facts have neither node.name nor host.hostname)"}
 	}
-	return nil, strings.Join(names, " or ")
+	return nil, "none is named after " + strings.Join(names, " or ") + ", and none reports this machine id"
 }
 
-// only is the one machine that fits; nil for none or several.
-func (f *Fleet) only(fits func(*machine) bool) *machine {
-	var out *machine
-	for _, m := range f.machines {
-		if !fits(m) {
-			continue
-		}
-		if out != nil {
-			return nil
-		}
-		out = m
+func (f *Fleet) all(fits func(*machine) bool) []*machine {
+	return slices.DeleteFunc(slices.Clone(f.machines), func(m *machine) bool { return !fits(m) })
+}
+
+func qualified(machines []*machine) []string {
+	names := make([]string, 0, len(machines))
+	for _, m := range machines {
+		names = append(names, m.Namespace+"/"+m.Name)
 	}
-	return out
+	slices.Sort(names)
+	return names
 }
 
 // roles refuses a role that the host of the facts does not have.

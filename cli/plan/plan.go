@@ -85,6 +85,9 @@ func (f *Fleet) host(m *machine) (preview.Host, error) {
 		if h.Findings, err = template(m, claims[0]); err != nil {
 			return h, err
 		}
+		if h.Refusal, err = unwritable(m, claims[0]); err != nil {
+			return h, err
+		}
 		if claims[0].Spec.Paused {
 			h.Findings = append(h.Findings, upgrade.Finding{Severity: upgrade.SeverityInfo, Reason: FindingPoolPaused,
 				Message: fmt.Sprintf("MachineDeployment %s is paused: nothing is granted until it is resumed", h.Pool)})
@@ -116,8 +119,14 @@ func selected(list preview.PlanList, names []string, pools []*v1alpha1.MachineDe
 		if err != nil {
 			return list, err
 		}
-		if !slices.ContainsFunc(all, fits) && !strings.Contains(name, "/") {
+		if !slices.ContainsFunc(all, fits) && !isPool(name) {
 			return list, NotFound{name}
+		}
+	}
+	for _, name := range names { // a pool that is there and selects nothing
+		if fits, err := fitting(name, pools); err == nil && !slices.ContainsFunc(all, fits) {
+			list.Findings = append(list.Findings, upgrade.Finding{Severity: upgrade.SeverityWarning, Reason: FindingNoMachine,
+				Message: name + " matches no Machine: correct its selector, or label the Machines"})
 		}
 	}
 	for _, item := range all {
@@ -132,15 +141,23 @@ func selected(list preview.PlanList, names []string, pools []*v1alpha1.MachineDe
 	return list, nil
 }
 
+// poolKinds are the names by which people ask for a pool.
+var poolKinds = []string{"machinedeployment", "machinedeployments", "machd", "machinedeployment.refit.dev", "machinedeployments.refit.dev"}
+
+func isPool(name string) bool {
+	kind, _, typed := strings.Cut(name, "/")
+	return typed && slices.Contains(poolKinds, strings.ToLower(kind))
+}
+
 func fitting(name string, pools []*v1alpha1.MachineDeployment) (func(preview.MachinePlan) bool, error) {
 	kind, of, typed := strings.Cut(name, "/")
 	if !typed {
 		kind, of = "machine", name
 	}
-	switch strings.ToLower(kind) {
-	case "machine", "machines", "mach", "machine.refit.dev", "machines.refit.dev":
+	switch kind = strings.ToLower(kind); {
+	case slices.Contains([]string{"machine", "machines", "mach", "machine.refit.dev", "machines.refit.dev"}, kind):
 		return func(p preview.MachinePlan) bool { return p.Machine == of }, nil
-	case "machinedeployment", "machinedeployments", "machd", "machinedeployment.refit.dev", "machinedeployments.refit.dev":
+	case slices.Contains(poolKinds, kind):
 		if !slices.ContainsFunc(pools, func(d *v1alpha1.MachineDeployment) bool { return d.Name == of }) {
 			return nil, NotFound{name}
 		}

@@ -136,17 +136,18 @@ func TestTheWholeFleetCounts(t *testing.T) {
 		reason  string
 		hops    int
 	}{
-		"a worker follows its control plane":               {controlPlane("cp", "v1.36.3", "v1.37.2") + worker("w", "v1.36.3", "v1.37.2"), preview.StatePending, "", 1},
-		"a worker whose control plane stays":               {controlPlane("cp", "v1.36.3", "v1.36.3") + worker("w", "v1.36.3", "v1.37.2"), preview.StateRefused, upgrade.ReasonWaitingForControlPlane, 0},
-		"a worker whose control plane cannot":              {controlPlane("cp", "v1.37.2", "v1.36.3") + worker("w", "v1.37.2", "v1.38.0"), preview.StateRefused, upgrade.ReasonWaitingForControlPlane, 0},
-		"a worker without any control plane":               {worker("w", "v1.36.3", "v1.37.2"), preview.StateRefused, upgrade.ReasonSkewUnknown, 0},
-		"a worker that would go back":                      {controlPlane("cp", "v1.37.2", "v1.37.2") + worker("w", "v1.37.2", "v1.36.3"), preview.StateRefused, upgrade.ReasonDowngradeRefused, 0},
-		"a worker that is there":                           {controlPlane("cp", "v1.37.2", "v1.37.2") + worker("w", "v1.37.2", "v1.37.2"), preview.StateUpToDate, "", 0},
-		"a worker that reports a vendor's version":         {controlPlane("cp", "v1.37.2", "v1.37.2") + worker("w", "v1.37.2-eks-a5ec690", "v1.37.2"), preview.StateUpToDate, "", 0},
-		"a worker that reports no version":                 {controlPlane("cp", "v1.37.2", "v1.37.2") + worker("w", "Unknown", "v1.37.2"), preview.StateRefused, upgrade.ReasonVersionUnknown, 0},
-		"a worker that is paused":                          {controlPlane("cp", "v1.37.2", "v1.37.2") + strings.Replace(worker("w", "v1.36.3", "v1.37.2"), "spec: {", "spec: {paused: true, ", 1), preview.StateSidelined, "", 0},
-		"a worker whose agent has never reported":          {controlPlane("cp", "v1.37.2", "v1.37.2") + "\n{apiVersion: refit.dev/v1alpha1, kind: Machine, metadata: {name: w}, spec: {roles: [Worker]}}\n", preview.StateRefused, upgrade.ReasonNotReported, 0},
-		"a Node without a Machine that is a control plane": {worker("w", "v1.36.3", "v1.37.2") + "\n{apiVersion: v1, kind: Node, metadata: {name: x, labels: {node-role.kubernetes.io/control-plane: \"\"}}, status: {nodeInfo: {kubeletVersion: v1.37.2}}}\n", preview.StateRefused, upgrade.ReasonVersionUnknown, 0},
+		"a worker follows its control plane":                   {controlPlane("cp", "v1.36.3", "v1.37.2") + worker("w", "v1.36.3", "v1.37.2"), preview.StatePending, "", 1},
+		"a worker whose control plane stays":                   {controlPlane("cp", "v1.36.3", "v1.36.3") + worker("w", "v1.36.3", "v1.37.2"), preview.StateRefused, upgrade.ReasonWaitingForControlPlane, 0},
+		"a worker whose control plane cannot":                  {controlPlane("cp", "v1.37.2", "v1.36.3") + worker("w", "v1.37.2", "v1.38.0"), preview.StateRefused, upgrade.ReasonWaitingForControlPlane, 0},
+		"a worker without any control plane":                   {worker("w", "v1.36.3", "v1.37.2"), preview.StateRefused, upgrade.ReasonSkewUnknown, 0},
+		"a worker that would go back":                          {controlPlane("cp", "v1.37.2", "v1.37.2") + worker("w", "v1.37.2", "v1.36.3"), preview.StateRefused, upgrade.ReasonDowngradeRefused, 0},
+		"a worker that is there":                               {controlPlane("cp", "v1.37.2", "v1.37.2") + worker("w", "v1.37.2", "v1.37.2"), preview.StateUpToDate, "", 0},
+		"a worker that reports a vendor's version":             {controlPlane("cp", "v1.37.2", "v1.37.2") + worker("w", "v1.37.2-eks-a5ec690", "v1.37.2"), preview.StateUpToDate, "", 0},
+		"a worker that reports no version":                     {controlPlane("cp", "v1.37.2", "v1.37.2") + worker("w", "Unknown", "v1.37.2"), preview.StateRefused, upgrade.ReasonVersionUnknown, 0},
+		"a worker that is paused":                              {controlPlane("cp", "v1.37.2", "v1.37.2") + strings.Replace(worker("w", "v1.36.3", "v1.37.2"), "spec: {", "spec: {paused: true, ", 1), preview.StateSidelined, "", 0},
+		"a worker whose agent has never reported":              {controlPlane("cp", "v1.37.2", "v1.37.2") + "\n{apiVersion: refit.dev/v1alpha1, kind: Machine, metadata: {name: w}, spec: {roles: [Worker]}}\n", preview.StateRefused, upgrade.ReasonNotReported, 0},
+		"a worker whose agent has never reported, with a wish": {controlPlane("cp", "v1.37.2", "v1.37.2") + "\n{apiVersion: refit.dev/v1alpha1, kind: Machine, metadata: {name: w}, spec: {roles: [Worker], versions: {kubelet: v1.37.2}}}\n", preview.StateRefused, upgrade.ReasonNotReported, 0},
+		"a Node without a Machine that is a control plane":     {worker("w", "v1.36.3", "v1.37.2") + "\n{apiVersion: v1, kind: Node, metadata: {name: x, labels: {node-role.kubernetes.io/control-plane: \"\"}}, status: {nodeInfo: {kubeletVersion: v1.37.2}}}\n", preview.StateRefused, upgrade.ReasonVersionUnknown, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			list, err := planned(t, tc.objects, "", "w")
@@ -283,4 +284,207 @@ func TestOnlyWhatIsAskedForIsShown(t *testing.T) {
 			assert.Equal(t, tc.want, got)
 		})
 	}
+}
+
+// history is a successful operation that began at a version.
+func history(machine, from string) string {
+	return strings.Replace(machine, "status:\n", "status:\n  history: [{id: h, type: Upgrade, state: Successful, from: {kubelet: "+from+"}}]\n", 1)
+}
+
+func TestTheRecordOfAnotherHostPermitsNoDowngrade(t *testing.T) {
+	objects := controlPlane("cp", "v1.37.2", "v1.37.2") + history(worker("w1", "v1.37.2", "v1.36.1"), "v1.36.1")
+	for name, tc := range map[string]struct {
+		id    string
+		state preview.State
+	}{
+		"the host that ran it":     {"id-w1", preview.StatePending},
+		"another with its name":    {"id-new", preview.StateRefused},
+		"one that has none to say": {"\"\"", preview.StatePending},
+	} {
+		t.Run(name, func(t *testing.T) {
+			facts := strings.Replace(factsOf("w1", "w1", tc.id), "{running: v1.36.3}", "{running: v1.37.2, installed: v1.37.2}", 1)
+			facts = strings.Replace(facts, "{manager: apt}", "{manager: apt, installed: [{name: kubelet, version: 1.37.2-1.1}], sources: [{file: /etc/apt/sources.list, uri: https://mirror.example, provides: [kubelet]}]}", 1)
+			list, err := planned(t, objects, facts, "w1")
+			require.NoError(t, err)
+			item := list.Items[0]
+			assert.Equal(t, tc.state, item.State, "%+v %+v", item.Refusal, item.Findings)
+			if tc.state == preview.StatePending {
+				return
+			}
+			require.NotNil(t, item.Refusal)
+			assert.Equal(t, upgrade.ReasonDowngradeRefused, item.Refusal.Reason)
+			require.NotEmpty(t, item.Findings)
+			assert.Equal(t, preview.FindingHostReplaced, item.Findings[0].Reason)
+			assert.Contains(t, item.Findings[0].Message, "id-new")
+		})
+	}
+}
+
+// controlPlaneFacts are facts of a control-plane host whose repository offers everything, and which says so without a minor.
+func controlPlaneFacts(name, version, etcd, flags string) string {
+	text := `apiVersion: facts.refit.dev/v1
+kind: Facts
+host: {hostname: NAME, machineID: id-NAME}
+os: {id: debian, family: apt, cgroupVersion: 2}
+reboot: {}
+node: {name: NAME}
+kubelet: {running: VERSION, installed: VERSION, active: true, flagSources: {/var/lib/kubelet/kubeadm-flags.env: 'KUBELET_KUBEADM_ARGS="FLAGS"'}}
+kubeadm: {installed: VERSION}
+containerRuntime: {name: containerd, running: 2.1.4, installed: 2.1.4, ready: true}
+controlPlane: {apiServer: VERSION, controllerManager: VERSION, scheduler: VERSION, etcd: ETCD}
+packages:
+  manager: apt
+  holds: [kubelet]
+  installed: [{name: kubeadm, version: UPSTREAM-1.1}, {name: kubelet, version: UPSTREAM-1.1}, {name: containerd, version: 2.1.4-1}]
+  sources: [{file: /etc/apt/sources.list, uri: "https://mirror.example", suites: [/], provides: [kubeadm, kubelet]}]
+---
+`
+	return strings.NewReplacer("NAME", name, "VERSION", version, "UPSTREAM", strings.TrimPrefix(version, "v"), "ETCD", etcd, "FLAGS", flags).Replace(text)
+}
+
+func findings(p preview.MachinePlan) []string {
+	var out []string
+	for _, f := range p.Findings {
+		out = append(out, f.Reason)
+	}
+	return out
+}
+
+func TestAFlagThatKubeadmTakesOutInAnEarlierHopRefusesNoLaterOne(t *testing.T) {
+	objects := controlPlane("cp-1", "v1.34.4", "v1.35.2") + controlPlane("cp-2", "v1.34.4", "v1.35.2")
+	for name, tc := range map[string]struct{ flags, refused string }{
+		"one that kubeadm takes out": {"--pod-infra-container-image=registry.k8s.io/pause:3.10 --v=2", ""},
+		"one that it leaves":         {"--pod-infra-container-image=registry.k8s.io/pause:3.10 --register-schedulable=true", upgrade.FindingFlagRemoved},
+	} {
+		t.Run(name, func(t *testing.T) {
+			list, err := planned(t, objects, controlPlaneFacts("cp-1", "v1.34.4", "3.6.4", tc.flags)+controlPlaneFacts("cp-2", "v1.34.4", "3.6.4", "--v=2"))
+			require.NoError(t, err)
+			first := list.Items[0]
+			require.Equal(t, "cp-1", first.Machine)
+			if tc.refused != "" {
+				require.NotNil(t, first.Refusal)
+				assert.Equal(t, tc.refused, first.Refusal.Reason)
+				assert.NotContains(t, first.Refusal.Message, "pod-infra", "kubeadm has taken it out")
+				return
+			}
+			require.Nil(t, first.Refusal)
+			require.Len(t, first.Hops, 2)
+			assert.EqualValues(t, "v1.35.2", first.Hops[1].Target.Kubelet)
+		})
+	}
+}
+
+// lifted are the packages whose hold some hops lift.
+func lifted(hops []preview.Hop) []string {
+	var out []string
+	for _, hop := range hops {
+		for _, step := range hop.Steps {
+			for _, change := range step.Packages {
+				if step.Kind == upgrade.StepUnholdPackages {
+					out = append(out, change.Name)
+				}
+			}
+		}
+	}
+	return out
+}
+
+func TestAHoldThatAnEarlierHopSetsIsLiftedInTheLaterOne(t *testing.T) {
+	objects := controlPlane("cp-1", "v1.35.4", "v1.36.2") + controlPlane("cp-2", "v1.35.4", "v1.36.2")
+	objects = strings.Replace(objects, "kubelet: v1.36.2, controlPlane: v1.36.2", "kubelet: v1.36.2, controlPlane: v1.37.2", 2)
+	objects += controlPlane("peer", "v1.36.2", "v1.36.2")
+	list, err := planned(t, objects, controlPlaneFacts("cp-1", "v1.35.4", "3.6.4", ""), "cp-1")
+	require.NoError(t, err)
+	hops := list.Items[0].Hops
+	require.GreaterOrEqual(t, len(hops), 2, "%+v", list.Items[0].Refusal)
+	assert.NotContains(t, lifted(hops[:1]), "kubeadm", "it is not on hold yet")
+	assert.Contains(t, lifted(hops[1:]), "kubeadm")
+}
+
+func TestEtcdThatAnEarlierHopBringsIsNotJudgedBeforeItIsThere(t *testing.T) {
+	for name, tc := range map[string]struct{ now, refused string }{
+		"a hop before brings another": {"v1.32.3", ""},
+		"it is what is there":         {"v1.33.1", upgrade.FindingEtcdTooOld},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := strings.Replace(controlPlane("cp-1", tc.now, "v1.34.1"), "kubelet: v1.34.1", "kubelet: v1.33.9", 1) + controlPlane("peer", "v1.33.9", "v1.33.9")
+			list, err := planned(t, objects, controlPlaneFacts("cp-1", tc.now, "3.5.16", ""), "cp-1")
+			require.NoError(t, err)
+			item := list.Items[0]
+			if tc.refused != "" {
+				require.NotNil(t, item.Refusal)
+				assert.Equal(t, tc.refused, item.Refusal.Reason)
+				return
+			}
+			require.Nil(t, item.Refusal)
+			require.GreaterOrEqual(t, len(item.Hops), 2)
+			assert.EqualValues(t, "v1.34.1", item.Hops[1].Target.ControlPlane)
+			assert.Contains(t, findings(item), upgrade.FindingEtcdTooOld)
+		})
+	}
+}
+
+func TestAHostWithNothingToDoIsNotSilentAboutWhatIsWrongWithIt(t *testing.T) {
+	at := func(kubelet, runtime string) string {
+		text := controlPlaneFacts("cp", "v1.37.2", "3.6.4", "")
+		return strings.NewReplacer("{name: kubelet, version: 1.37.2-1.1}", "{name: kubelet, version: "+kubelet+"}", "{name: containerd, version: 2.1.4-1}", "{name: containerd, version: "+runtime+"}").Replace(text)
+	}
+	condition := "  conditions: [{type: RestartPending, status: \"True\", reason: OldProcessRuns, message: kubelet runs v1.37.2 and v1.37.3 is installed, lastTransitionTime: 2026-01-01T00:00:00Z}]\n"
+	there := controlPlane("cp", "v1.37.2", "v1.37.2")
+	for name, tc := range map[string]struct{ objects, facts, reason, says string }{
+		"all is well":                      {there, at("1.37.2-1.1", "2.1.4-1"), "", ""},
+		"the kubelet's package is ahead":   {there, at("1.37.3-1.1", "2.1.4-1"), upgrade.FindingRestartPending, "kubelet runs v1.37.2, package kubelet 1.37.3-1.1 is installed"},
+		"the kubelet's package is behind":  {there, at("1.37.1-1.1", "2.1.4-1"), upgrade.FindingRestartPending, "1.37.1-1.1"},
+		"the runtime's package is ahead":   {there, at("1.37.2-1.1", "2.2.0-1"), upgrade.FindingRestartPending, "containerd runs 2.1.4, package containerd 2.2.0-1 is installed"},
+		"the program on disk is ahead":     {there, strings.Replace(at("1.37.2-1.1", "2.1.4-1"), "installed: v1.37.2, active", "installed: v1.37.3, active", 1), upgrade.FindingRestartPending, "v1.37.3"},
+		"the Machine reports it":           {strings.Replace(there, "status:\n", "status:\n"+condition, 1), "", upgrade.FindingRestartPending, "v1.37.3 is installed"},
+		"a kubelet ahead of an API server": {there + controlPlane("x", "v1.36.4", "v1.36.4"), at("1.37.2-1.1", "2.1.4-1"), upgrade.FindingSkewViolated, "kubelet v1.37.2 on cp is newer than the oldest API server v1.36.4"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			list, err := planned(t, tc.objects, tc.facts, "cp")
+			require.NoError(t, err)
+			item := list.Items[0]
+			require.Equal(t, preview.StateUpToDate, item.State, "%+v", item.Refusal)
+			if tc.reason == "" {
+				assert.Empty(t, item.Findings)
+				return
+			}
+			require.Contains(t, findings(item), tc.reason)
+			for _, f := range item.Findings {
+				if f.Reason == tc.reason {
+					assert.Equal(t, upgrade.SeverityWarning, f.Severity)
+					assert.Contains(t, f.Message, tc.says)
+				}
+			}
+		})
+	}
+}
+
+func TestMachinesOfTwoNamespacesAreToldApart(t *testing.T) {
+	one := worker("w1", "v1.36.3", "v1.37.2")
+	other := strings.Replace(strings.Replace(one, "name: w1,", "name: w1, namespace: other,", 1), "id-w1", "id-other", 1)
+	list, err := planned(t, one+other, "")
+	require.NoError(t, err)
+	assert.Equal(t, []string{"other/w1", "refit/w1"}, list.Refused())
+	var table bytes.Buffer
+	require.NoError(t, preview.Print(&table, list, false))
+	assert.Contains(t, table.String(), "\nother/w1 ")
+	assert.Contains(t, table.String(), "\nrefit/w1: refused: ")
+
+	_, err = planned(t, one+other, factsOf("w1", "", "x"))
+	require.ErrorContains(t, err, "stdin:3: host: no Machine belongs to these facts: there are several that could be it, other/w1 and refit/w1")
+	_, err = planned(t, one+other, factsOf("w1", "w1", "id-other"))
+	require.NoError(t, err, "the machine id says which")
+}
+
+func TestAPoolThatMatchesNoMachineIsNotSilent(t *testing.T) {
+	pool := "\n{apiVersion: refit.dev/v1alpha1, kind: MachineDeployment, metadata: {name: none}, spec: {selector: {matchLabels: {pool: none}}, template: {spec: {}}}}\n"
+	list, err := planned(t, worker("w1", "v1.36.3", "v1.36.3")+pool, "", "machd/none")
+	require.NoError(t, err)
+	assert.Empty(t, list.Items)
+	require.Len(t, list.Findings, 1)
+	assert.Equal(t, plan.FindingNoMachine, list.Findings[0].Reason)
+	assert.Contains(t, list.Findings[0].Message, "machd/none matches no Machine")
+	_, err = planned(t, worker("w1", "v1.36.3", "v1.36.3"), "", "machine/none")
+	require.ErrorContains(t, err, "machine/none is not there")
 }

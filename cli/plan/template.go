@@ -21,12 +21,14 @@ import (
 // TemplateManager owns what a template has written into Machines.
 const TemplateManager = "refit-machinedeployment"
 
-// Reasons of what is found when a template is applied.
+// Reasons of what is found when a template is applied, or a pool is asked for.
 const (
 	FindingOverridden    = "Overridden"
 	FindingOwnersUnknown = "FieldOwnersUnknown"
 	FindingPoolPaused    = "Paused"
+	FindingNoMachine     = "NoMachine"
 	ReasonConflict       = "Conflict"
+	ReasonInvalid        = "TemplateInvalid"
 )
 
 // claims are the deployments that select a machine. An empty selector selects nothing.

@@ -107,3 +107,31 @@ func TestTwoPoolsThatMatchOneMachineRefuseIt(t *testing.T) {
 	assert.Contains(t, list.Items[0].Refusal.Message, "a and b both match")
 	assert.Equal(t, preview.StateRefused, list.Items[0].State)
 }
+
+func TestATemplateThatTheAPIServerWouldRefuseOnAMachineRefusesIt(t *testing.T) {
+	controlPlane := versions("v1.36.4", "")
+	controlPlane.Versions.ControlPlane = "v1.36.4"
+	unversioned := v1alpha1.MachineTemplateSpec{Versions: &v1alpha1.Versions{ContainerRuntime: &v1alpha1.ContainerRuntime{Name: "podman", Version: "5.0.0"}}}
+	for name, tc := range map[string]struct {
+		template v1alpha1.MachineTemplateSpec
+		want     []string
+	}{
+		"a version that its role does not have": {controlPlane, []string{"spec", "only for machines with role ControlPlane"}},
+		"a value that the schema does not have": {unversioned, []string{"spec.versions.containerRuntime.name", "podman"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fleet := &plan.Fleet{}
+			fleet.AddLive([]v1alpha1.Machine{liveMachine(versions("v1.36.3", ""), owner("kubectl-refit", adopts), owner(plan.TemplateManager, ownsKubelet))}, []v1alpha1.MachineDeployment{pool("workers", tc.template)}, nil)
+			list, err := fleet.Plan(nil, noDate)
+			require.NoError(t, err)
+			item := list.Items[0]
+			assert.Equal(t, preview.StateRefused, item.State)
+			assert.Empty(t, item.Hops)
+			require.NotNil(t, item.Refusal)
+			assert.Equal(t, plan.ReasonInvalid, item.Refusal.Reason)
+			for _, part := range append(tc.want, "MachineDeployment workers") {
+				assert.Contains(t, item.Refusal.Message, part)
+			}
+		})
+	}
+}

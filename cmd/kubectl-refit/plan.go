@@ -59,6 +59,9 @@ func (o *planOptions) run(ctx context.Context, names []string) error {
 	if !slices.Contains([]string{"table", "wide", "yaml", "json"}, o.output) {
 		return usage{fmt.Errorf("output format %q is not known: use table, wide, yaml or json", o.output)}
 	}
+	if all := slices.Concat(o.files, o.facts); slices.Contains(all, "-") && slices.Contains(all[slices.Index(all, "-")+1:], "-") {
+		return usage{errors.New("the standard input can be read once: give - to one of -f and --facts, objects and facts may both be in it with -f")}
+	}
 	fleet, err := o.gather(ctx)
 	if err != nil {
 		return badInput(err)

@@ -77,6 +77,8 @@ func TestPlanEndsWithWhatItFound(t *testing.T) {
 		"bad objects":                {[]string{"plan", "-f", edited(t, "objects.yaml", "kubelet: v1.37.2", "kubelet: 1.37.2")}, exitUsage, "", "objects.yaml:8: spec.template.spec.versions.kubelet: Invalid value"},
 		"bad facts":                  {[]string{"plan", "-f", planData + "objects.yaml", "--facts", edited(t, "facts.yaml", "hostname:", "hostnam:")}, exitUsage, "", "objects.yaml:3: host.hostnam: unknown field"},
 		"objects where facts belong": {[]string{"plan", "-f", planData + "objects.yaml", "--facts", planData + "objects.yaml"}, exitUsage, "", "objects.yaml:2: kind: MachineDeployment is not read here: give Facts, Machine"},
+		"standard input twice":       {[]string{"plan", "-f", "-", "-f", "-"}, exitUsage, "", "the standard input can be read once"},
+		"and for facts too":          {[]string{"plan", "-f", "-", "--facts", "-"}, exitUsage, "", "the standard input can be read once"},
 		"a file that is not there":   {[]string{"plan", "-f", "/nonexistent.yaml"}, exitUsage, "", "/nonexistent.yaml: it cannot be read"},
 		"a machine that is not":      {append(good, "worker-9"), exitUsage, "", "worker-9 is not there"},
 		"an unknown format":          {append(good, "-o", "xml"), exitUsage, "", `output format "xml" is not known: use table, wide, yaml or json`},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -60,19 +61,26 @@ var yamlLine = regexp.MustCompile(`^(?:error converting YAML to JSON: )?yaml: (?
 
 func parse(file, text string) (document, Errors) {
 	doc := document{file: file, node: &yaml.Node{}}
+	decode := func(text string) error {
+		return yaml.NewDecoder(strings.NewReader(text)).Decode(&yaml.Node{}) //nolint:wrapcheck // it is compared
+	}
 	err := yaml.NewDecoder(strings.NewReader(text)).Decode(doc.node)
 	if errors.Is(err, io.EOF) {
 		return doc, nil
 	}
 	if err != nil {
-		return doc, Errors{syntaxError(file, err)}
+		return doc, Errors{located(text, syntaxError(file, err), decode)}
 	}
 	if errs := duplicates(file, doc.node, ""); len(errs) > 0 {
 		return doc, errs
 	}
+	toJSON := func(text string) error {
+		_, err := sigsyaml.YAMLToJSONStrict([]byte(text))
+		return err //nolint:wrapcheck // it is compared
+	}
 	data, err := sigsyaml.YAMLToJSONStrict([]byte(text))
 	if err != nil {
-		return doc, Errors{syntaxError(file, err)}
+		return doc, Errors{located(text, syntaxError(file, err), toJSON)}
 	}
 	if err := json.Unmarshal(data, &doc.value); err != nil {
 		return doc, Errors{syntaxError(file, err)}
@@ -89,6 +97,23 @@ func syntaxError(file string, err error) Error {
 		out.Message = "this is neither YAML nor JSON: " + strings.TrimPrefix(text, found[0])
 	}
 	return out
+}
+
+// located gives an error without a line that of the first with which it comes up: YAML
+// does not say where an anchor is unknown, a value too deep, or a character none.
+func located(text string, e Error, decode func(text string) error) Error {
+	if e.Line > 0 {
+		return e
+	}
+	lines := strings.SplitAfter(text, "\n")
+	at := sort.Search(len(lines), func(i int) bool {
+		err := decode(strings.Join(lines[:i+1], ""))
+		return err != nil && syntaxError(e.File, err).Message == e.Message
+	})
+	if at < len(lines) {
+		e.Line = at + 1
+	}
+	return e
 }
 
 // duplicates finds keys that a mapping has twice: which of them was meant is anyone's guess.

@@ -2,10 +2,14 @@ package preview
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/pkg/upgrade"
@@ -46,7 +50,12 @@ func New(in Input) PlanList {
 	}
 	view := upgrade.NewView(all)
 	for _, state := range all.Hosts {
-		if h := f.hosts[state.Name]; h != nil && state.Managed && !state.Sidelined {
+		h := f.hosts[state.Name]
+		if h == nil || !state.Managed {
+			continue
+		}
+		h.findings = append(h.findings, view.SkewFindings(state)...)
+		if !state.Sidelined {
 			_, _, _, h.waits = view.NextTarget(state, state.Wish)
 		}
 	}
@@ -95,11 +104,23 @@ func newHost(in Host) *host {
 		h.facts, h.reported = reportedFacts(&h.Machine), true
 	} else {
 		h.facts = *in.Facts
+		h.disown()
 		s := &h.Machine.Status
 		s.Host, s.Versions, s.OS = h.facts.Identity(), h.facts.Versions(), h.facts.ObservedOS(h.Machine.Spec.OS)
 	}
 	h.from = h.Machine.Status.Versions.DeepCopy()
 	return h
+}
+
+// disown takes away what another host of this name has run: its record permits this one nothing.
+func (h *host) disown() {
+	s := &h.Machine.Status
+	if s.Host == nil || s.Host.MachineID == "" || h.facts.Host.MachineID == "" || s.Host.MachineID == h.facts.Host.MachineID {
+		return
+	}
+	s.History = nil
+	h.note(upgrade.Finding{Severity: upgrade.SeverityWarning, Reason: FindingHostReplaced,
+		Message: fmt.Sprintf("the facts are of the host with machine id %s, and the Machine's status is of one with %s: the history in it permits this host no lower version; if the host was replaced or installed anew, its agent reports it, if not, give the facts of the right host", h.facts.Host.MachineID, s.Host.MachineID)})
 }
 
 // judge plans one hop of one machine, and moves what is known of it on.
@@ -146,6 +167,7 @@ func (h *host) draft(a v1alpha1.Assignment, now time.Time) (upgrade.Plan, *upgra
 	in := upgrade.PlanInput{
 		Machine: h.Machine.Name, Spec: h.Machine.Spec, Assignment: a, Facts: h.facts,
 		Record: upgrade.RecordOf(&h.Machine), Now: now, Estimate: h.reported,
+		EtcdMoved: h.etcdMoved(),
 	}
 	if h.reported {
 		h.note(upgrade.Finding{Severity: upgrade.SeverityInfo, Reason: FindingFactsUnknown,
@@ -161,6 +183,11 @@ func (h *host) draft(a v1alpha1.Assignment, now time.Time) (upgrade.Plan, *upgra
 		return plan, blocked
 	}
 	return plan, &upgrade.Blocked{Reason: "PlanFailed", Message: err.Error()}
+}
+
+// etcdMoved says that kubeadm, on the way so far, brings the etcd of its own version.
+func (h *host) etcdMoved() bool {
+	return slices.ContainsFunc(h.hops, func(hop Hop) bool { return hop.Target.ControlPlane != "" })
 }
 
 // candidates takes what repositories offer from the facts.
@@ -227,7 +254,21 @@ func (h *host) plan(blocked *upgrade.Blocked) MachinePlan {
 		}
 	}
 	h.conclude(&p)
+	if pending := h.restartsPending(); pending != "" && len(p.Hops) == 0 {
+		p.Findings = append(p.Findings, upgrade.RestartFinding(pending))
+	}
 	return p
+}
+
+// restartsPending says where what is on disk is not what runs; "" for nowhere.
+func (h *host) restartsPending() string {
+	if !h.reported {
+		return strings.Join(h.facts.RestartsPending(), "; ")
+	}
+	if c := meta.FindStatusCondition(h.Machine.Status.Conditions, v1alpha1.ConditionRestartPending); c != nil && c.Status == metav1.ConditionTrue {
+		return c.Message
+	}
+	return ""
 }
 
 // conclude says how the machine stands.
@@ -237,6 +278,8 @@ func (h *host) conclude(p *MachinePlan) {
 		p.Refusal = h.Refusal
 	}
 	switch met, reason, message := upgrade.UpToDate(m.Spec, m.Status); {
+	case reason == upgrade.ReasonNotReported && h.Refusal == nil && !upgrade.StateOf(m).Sidelined:
+		p.State, p.Refusal = StateRefused, &upgrade.Blocked{Reason: reason, Message: message}
 	case p.Refusal != nil:
 		p.State = StateRefused
 	case len(p.Hops) > 0:

@@ -61,6 +61,15 @@ func install(f *upgrade.Facts, name, version string) {
 	f.Packages.Installed = installed
 }
 
+// hold notes that a package is on hold, or no longer.
+func hold(f *upgrade.Facts, name string, held bool) {
+	holds := slices.DeleteFunc(slices.Clone(f.Packages.Holds), func(h string) bool { return h == name })
+	if held {
+		holds = append(holds, name)
+	}
+	f.Packages.Holds = holds
+}
+
 func upstream(text string) string {
 	v, ok := upgrade.ParseKubernetes(text)
 	if !ok {
@@ -97,12 +106,27 @@ func afterStep(f *upgrade.Facts, step upgrade.Step) {
 	case upgrade.StepInstallPackages:
 		for _, change := range step.Packages {
 			install(f, change.Name, change.To)
+			if change.To == "" { // the hold goes with its package
+				hold(f, change.Name, false)
+			}
+		}
+	case upgrade.StepHoldPackages, upgrade.StepUnholdPackages:
+		for _, change := range step.Packages {
+			hold(f, change.Name, step.Kind == upgrade.StepHoldPackages)
+		}
+	case upgrade.StepKubeadmUpgrade:
+		if f.Kubelet != nil {
+			k := f.Kubelet.CleanedBy(step.Kubeadm.Version)
+			f.Kubelet = &k
 		}
 	case upgrade.StepSwitchSource:
 		f.Packages.Sources = slices.Clone(f.Packages.Sources)
 		for i := range f.Packages.Sources {
 			if s := &f.Packages.Sources[i]; s.File == step.Source.File && s.URI == step.Source.From {
 				s.URI = step.Source.To
+				if step.Source.Was != nil {
+					s.Suites, s.Components, s.SignedBy = step.Source.Suites, step.Source.Components, step.Source.SignedBy
+				}
 			}
 		}
 	case upgrade.StepReboot:

@@ -19,7 +19,7 @@ func Print(out io.Writer, list PlanList, wide bool) error {
 	}
 	row(w, heads)
 	for i := range list.Items {
-		row(w, cells(&list.Items[i], wide))
+		row(w, cells(list.name(&list.Items[i]), &list.Items[i], wide))
 	}
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("writing the table: %w", err)
@@ -41,7 +41,7 @@ func row(w io.Writer, cells []string) {
 	fmt.Fprintln(w, strings.Join(cells, "\t"))
 }
 
-func cells(p *MachinePlan, wide bool) []string {
+func cells(name string, p *MachinePlan, wide bool) []string {
 	from, to := v1alpha1.ObservedVersions{}, v1alpha1.Versions{}
 	if p.From != nil {
 		from = *p.From
@@ -54,7 +54,7 @@ func cells(p *MachinePlan, wide bool) []string {
 		control = *from.ControlPlane
 	}
 	out := []string{
-		p.Machine, move(control.APIServer, string(to.ControlPlane), upgrade.SameKubernetes), move(from.Kubelet, string(to.Kubelet), upgrade.SameKubernetes),
+		name, move(control.APIServer, string(to.ControlPlane), upgrade.SameKubernetes), move(from.Kubelet, string(to.Kubelet), upgrade.SameKubernetes),
 		runtimeMove(from.ContainerRuntime, to.ContainerRuntime), packages(p), string(p.Disruption), fmt.Sprint(p.Drains), string(p.State),
 	}
 	if !wide {
@@ -123,12 +123,14 @@ func managed(name string) bool {
 // remarks are the refusals and findings, a line each.
 func remarks(list PlanList) []string {
 	var lines []string
-	for _, item := range list.Items {
+	for i := range list.Items {
+		item := &list.Items[i]
+		name := list.name(item)
 		if item.Refusal != nil {
-			lines = append(lines, fmt.Sprintf("%s: refused: %s: %s", item.Machine, item.Refusal.Reason, oneLine(item.Refusal.Message)))
+			lines = append(lines, fmt.Sprintf("%s: refused: %s: %s", name, item.Refusal.Reason, oneLine(item.Refusal.Message)))
 		}
 		for _, f := range item.Findings {
-			lines = append(lines, remark(item.Machine+": ", f))
+			lines = append(lines, remark(name+": ", f))
 		}
 	}
 	for _, f := range list.Findings {

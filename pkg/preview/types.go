@@ -1,6 +1,8 @@
 package preview
 
 import (
+	"slices"
+
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
@@ -95,17 +97,27 @@ const (
 	FindingFactsUnknown = "FactsUnknown"
 	// FindingCandidatesUnknown: what some repository offers is not known.
 	FindingCandidatesUnknown = "CandidatesUnknown"
+	// FindingHostReplaced: the facts are of another host than the one that has reported.
+	FindingHostReplaced = "HostReplaced"
 	// FindingSidelined: the machine is left where it is.
 	FindingSidelined = "Sidelined"
 )
 
-// Refused says whether a machine of the list is refused.
+// Refused are the machines of the list that are refused.
 func (l *PlanList) Refused() []string {
 	var names []string
-	for _, item := range l.Items {
-		if item.Refusal != nil {
-			names = append(names, item.Machine)
+	for i := range l.Items {
+		if l.Items[i].Refusal != nil {
+			names = append(names, l.name(&l.Items[i]))
 		}
 	}
 	return names
+}
+
+// name tells the machines of several namespaces apart.
+func (l *PlanList) name(p *MachinePlan) string {
+	if slices.ContainsFunc(l.Items, func(other MachinePlan) bool { return other.Namespace != p.Namespace }) {
+		return p.Namespace + "/" + p.Machine
+	}
+	return p.Machine
 }

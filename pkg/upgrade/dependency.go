@@ -94,11 +94,22 @@ func (p *planner) helperFor(dependent PackageChange, alternatives []dependency, 
 // helperChange installs a helper, unless the host's owner keeps it where it is.
 func (p *planner) helperChange(dependent PackageChange, c Candidate) (*PackageChange, error) {
 	if slices.Contains(p.in.Facts.Packages.Holds, c.Name) {
-		return nil, refuse(ReasonHeldByOwner, "%s %s needs %s %s, but %s is on hold on this host and not in spec: release it with `apt-mark unhold %s`, or name it in spec.os.packages, then retry",
-			dependent.Name, dependent.To, c.Name, c.Version, c.Name, c.Name)
+		return nil, refuse(ReasonHeldByOwner, "%s %s needs %s %s, but %s is on hold on this host and not in spec: release it with `%s %s`, or name it in spec.os.packages, then retry",
+			dependent.Name, dependent.To, c.Name, c.Version, c.Name, p.unhold(), c.Name)
 	}
 	change := p.change(c)
 	return &change, nil
+}
+
+// unhold is how a person frees a package on this host.
+func (p *planner) unhold() string {
+	switch p.in.Facts.Packages.Manager {
+	case "dnf":
+		return "dnf versionlock delete"
+	case "zypper":
+		return "zypper removelock"
+	}
+	return "apt-mark unhold"
 }
 
 // versionAfter is the version of a package once the changes are made; "" when it is absent or gone.

@@ -9,6 +9,7 @@ type finder func(p *planner) []Finding
 // finders are in the order in which a person would want to read what they find.
 var finders = []finder{
 	unknownFacts,
+	drainSkipped,
 	removedFlags,
 	removedGates,
 	cgroupVersion,

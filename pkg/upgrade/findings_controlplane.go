@@ -105,6 +105,8 @@ func etcdFloor(p *planner) []Finding {
 	switch {
 	case !have.Version.LessThan(next) || !have.Version.LessThan(zombies):
 		return nil
+	case p.in.EtcdMoved:
+		return []Finding{warning(FindingEtcdTooOld, "etcd of this host runs %s now, and %s brings etcd 3.6, which needs etcd %s to have run before: the hop before this one brings another etcd, which one is looked at again when it is there, and one that is too old is refused then", control.Etcd, p.want.controlPlane.Raw(), etcdFloor36)}
 	case have.Version.LessThan(floor):
 		return []Finding{failure(FindingEtcdTooOld, "etcd of this host runs %s, and %s brings etcd 3.6, which may not start on what etcd before %s has written of its members: go to the newest patch of v1.33 first, whose etcd sets that right, then retry", control.Etcd, p.want.controlPlane.Raw(), etcdFloor36)}
 	}

@@ -2,6 +2,7 @@ package upgrade
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -32,6 +33,24 @@ const kubeadmFlagsFile = "/var/lib/kubelet/kubeadm-flags.env"
 func (p *planner) kubeadmCleans(path, flag string) bool {
 	version, runs := p.kubeadmTarget()
 	return runs && path == kubeadmFlagsFile && version.Known() && kubeadmCleansFlags[flag] == int(version.sem.Minor())
+}
+
+// CleanedBy is the kubelet once the kubeadm of some version has upgraded the host: the
+// flags that this kubeadm takes out of its own file are gone from it.
+func (c ComponentFacts) CleanedBy(kubeadm string) ComponentFacts {
+	version, ok := ParseKubernetes(kubeadm)
+	lines, there := c.FlagSources[kubeadmFlagsFile]
+	if !ok || !there {
+		return c
+	}
+	for flag, minor := range kubeadmCleansFlags {
+		if minor == int(version.sem.Minor()) {
+			lines = regexp.MustCompile(`--`+flag+`=[^\s"']*`).ReplaceAllString(lines, "")
+		}
+	}
+	c.FlagSources = maps.Clone(c.FlagSources)
+	c.FlagSources[kubeadmFlagsFile] = lines
+	return c
 }
 
 // cgroupV1Minor is the first kubelet that does not start on cgroup v1 unless it is told to

@@ -7,6 +7,10 @@ const (
 	FindingFactUnknown = "FactUnknown"
 	FindingSkewUnknown = ReasonSkewUnknown
 
+	// What is not as it should be, whether there is work or not.
+	FindingSkewViolated   = ReasonSkewViolated
+	FindingRestartPending = "RestartPending"
+
 	// The kubelet and what configures it.
 	FindingFlagRemoved    = "KubeletFlagRemoved"
 	FindingGateRemoved    = "FeatureGateRemoved"

@@ -62,7 +62,7 @@ func (p *planner) restarts() bool          { return p.restarted || p.want.contro
 func (p *planner) reboots() bool           { return p.disruption == v1alpha1.DisruptionReboot }
 
 func (p *planner) movesControlPlaneMinor() bool {
-	return p.want.controlPlaneChanges && !p.want.controlPlane.SameMinor(p.want.controlPlaneNow)
+	return p.want.controlPlaneChanges && !p.want.controlPlane.SameMinor(p.oldestOfControlPlane())
 }
 
 // takesAPIsAway says that clients could lose an API, and that nobody has vouched for them.

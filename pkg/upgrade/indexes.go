@@ -21,7 +21,8 @@ func IndexesOf(request CandidateRequest, candidates []Candidate) []IndexFacts {
 }
 
 // Offered answers a request from the indexes in the facts. Sources of which they do
-// not know every package that is asked for are returned too: what those offer is unknown.
+// not know every package that is asked for are returned too: what those offer is unknown,
+// and so is what is offered without a digest, since nothing else says which file it is.
 func (f *Facts) Offered(request CandidateRequest) (candidates []Candidate, unknown []string) {
 	for _, source := range request.Sources {
 		index := f.index(source, request.Packages)
@@ -29,11 +30,19 @@ func (f *Facts) Offered(request CandidateRequest) (candidates []Candidate, unkno
 			unknown = append(unknown, source.URI)
 			continue
 		}
+		whole := true
 		for _, c := range index.Candidates {
-			if slices.Contains(request.Packages, c.Name) {
+			switch {
+			case !slices.Contains(request.Packages, c.Name):
+			case c.SHA256 == "":
+				whole = false
+			default:
 				c.Source = source.URI
 				candidates = append(candidates, c)
 			}
+		}
+		if !whole {
+			unknown = append(unknown, source.URI)
 		}
 	}
 	return candidates, unknown

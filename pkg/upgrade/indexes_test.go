@@ -34,6 +34,21 @@ func TestWhatASourceOffersIsKnownOnlyForThePackagesThatWereLookedFor(t *testing.
 	}
 }
 
+func TestWhatIsOfferedWithoutADigestIsNotKnown(t *testing.T) {
+	source := CandidateSource{URI: debianURI, Suites: []string{"bookworm"}}
+	request := CandidateRequest{Sources: []CandidateSource{source}, Packages: []string{"containerd", "runc"}}
+	bare, other := candidate("containerd", "2.1.4-1", debianURI), candidate("openssl", "3", debianURI)
+	bare.SHA256, other.SHA256 = "", ""
+	facts := Facts{Packages: PackageFacts{Indexes: IndexesOf(request, []Candidate{candidate("runc", "1.1", debianURI), other})}}
+	offered, unknown := facts.Offered(request)
+	assert.Len(t, offered, 1)
+	assert.Empty(t, unknown, "nobody asked for the one without")
+	facts.Packages.Indexes = IndexesOf(request, []Candidate{candidate("runc", "1.1", debianURI), bare})
+	offered, unknown = facts.Offered(request)
+	assert.Len(t, offered, 1)
+	assert.Equal(t, []string{debianURI}, unknown)
+}
+
 func TestAnEstimateNamesNoFileAndHasNoHash(t *testing.T) {
 	for name, facts := range map[string]Facts{
 		"packages known, repositories not": workerFacts("v1.36.3", "2.1.4"),

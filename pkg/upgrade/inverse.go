@@ -11,8 +11,7 @@ func Inverse(s Step) (Step, bool) {
 	case StepInstallPackages:
 		return Step{Kind: StepInstallPackages, Packages: swapped(s.Packages)}, true
 	case StepSwitchSource:
-		c := *s.Source
-		c.From, c.To = c.To, c.From
+		c := s.Source.Back()
 		return Step{Kind: StepSwitchSource, Source: &c}, true
 	case StepUnholdPackages:
 		return Step{Kind: StepHoldPackages, Packages: slices.Clone(s.Packages)}, true

@@ -184,7 +184,7 @@ func (n *next) kubelet(hop Version) *Blocked {
 		return nil
 	}
 	if wish.LessThan(now) && !recordedIn(n.host.Record, n.wish) {
-		return refuse(ReasonDowngradeRefused, "the kubelet of %s runs %s and spec wants %s: a lower version is refused, unless this machine has run all of spec.versions under Refit before; set spec.versions.kubelet to %s or newer", n.host.Name, now.Raw(), wish.Raw(), now)
+		return refuse(ReasonDowngradeRefused, "the kubelet of %s runs %s and spec wants %s: a lower version is refused, unless this machine has run all of spec.versions under Refit before; %s", n.host.Name, now.Raw(), wish.Raw(), n.view.instead(n.host.Name, now))
 	}
 	api, err := n.view.apiServers(n.host.Name, hop)
 	if err != nil {

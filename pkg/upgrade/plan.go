@@ -27,6 +27,8 @@ type PlanInput struct {
 	// Standalone says that nobody answers for the API servers: a host that is planned
 	// without a cluster. Skew is then a warning, not a refusal.
 	Standalone bool
+	// EtcdMoved says that an earlier hop brings another etcd than the one in Facts, at least as new.
+	EtcdMoved bool
 	// Estimate says that the host's packages, or what its repositories offer, are not
 	// known. The plan then says what the versions imply, names no file, and has no
 	// stage and no hash: it cannot be run.

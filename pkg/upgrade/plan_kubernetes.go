@@ -107,8 +107,7 @@ func (p *planner) kubeadmStep(version Version) Step {
 
 // kubeadmDisruption: the packages of a control-plane minor may restart the kubelet, so pods leave first.
 func (p *planner) kubeadmDisruption() v1alpha1.Disruption {
-	minor := p.want.controlPlaneChanges && !p.want.controlPlane.SameMinor(p.want.controlPlaneNow)
-	if minor && !p.drainSkipped() {
+	if p.movesControlPlaneMinor() && !p.drainSkipped() {
 		return v1alpha1.DisruptionDrain
 	}
 	return v1alpha1.DisruptionRestart
@@ -178,11 +177,7 @@ func (p *planner) kubeletPackages() error {
 
 // kubeletDisruption: across a minor a restarted kubelet restarts every container, so pods leave first.
 func (p *planner) kubeletDisruption() v1alpha1.Disruption {
-	if p.want.kubelet.SameMinor(p.want.kubeletNow) {
-		return v1alpha1.DisruptionRestart
-	}
-	if p.drainSkipped() {
-		p.find(warning(FindingDrainSkipped, "the kubelet goes from %s to %s without the drain that a minor needs, since spec.drain.skipForMinor is set: every container on this host restarts in place", p.want.kubeletNow.Raw(), p.want.kubelet.Raw()))
+	if p.want.kubelet.SameMinor(p.want.kubeletNow) || p.drainSkipped() {
 		return v1alpha1.DisruptionRestart
 	}
 	return v1alpha1.DisruptionDrain

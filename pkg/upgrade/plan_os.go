@@ -15,15 +15,6 @@ var (
 	packageVersionShape = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.+~:^_-]*[A-Za-z0-9~])?$`)
 )
 
-// protected packages are never removed: without them nobody gets at the host again, or Refit does not.
-var protected = []string{
-	"apt", "base-files", "bash", "coreutils", "dash", "dbus", "dnf", "dpkg", "glibc", "init", "libc6", "openssh-server", "rpm", "sudo", "systemd", "systemd-sysv",
-	"util-linux", "zypper", "cri-tools", "kubernetes-cni", "runc",
-}
-
-// rebootPrefixes are packages whose new version runs only after a reboot.
-var rebootPrefixes = []string{"linux-image", "linux-modules", "kernel", "libc6", "glibc", "systemd", "dbus", "intel-microcode", "amd64-microcode", "linux-firmware"}
-
 // osPackagesSpec are the wished packages that ride on this hop.
 func (p *planner) osPackagesSpec() []v1alpha1.Package {
 	if !p.in.Assignment.Target.OS || p.in.Spec.OS == nil {
@@ -41,7 +32,7 @@ func (p *planner) checkPackages() error {
 		if field := fieldOf(pkg.Name); field != "" {
 			return refuse(ReasonPackageInvalid, "spec.os.packages names %s, which moves with %s: say its version there", pkg.Name, field)
 		}
-		if pkg.State == v1alpha1.PackageAbsent && isProtected(pkg.Name) {
+		if pkg.State == v1alpha1.PackageAbsent && isProtected(pkg.Name, p.in.Facts.OS.Kernel) {
 			return refuse(ReasonProtectedPackage, "spec.os.packages wants %s absent: this host needs it to be reached and kept up; remove the entry", pkg.Name)
 		}
 	}
@@ -59,10 +50,6 @@ func fieldOf(name string) string {
 		}
 	}
 	return ""
-}
-
-func isProtected(name string) bool {
-	return slices.Contains(protected, name) || strings.HasPrefix(name, "refit")
 }
 
 // osPending says whether spec.os.packages has anything to do.
@@ -148,10 +135,4 @@ func (p *planner) reboot() error {
 	p.restarted = true
 	p.disturb(v1alpha1.DisruptionReboot)
 	return nil
-}
-
-func needsReboot(name string) bool {
-	return slices.ContainsFunc(rebootPrefixes, func(prefix string) bool {
-		return name == prefix || strings.HasPrefix(name, prefix+"-")
-	})
 }

@@ -89,11 +89,33 @@ func TestPackagesWithAFieldOfTheirOwnAreRefused(t *testing.T) {
 }
 
 func TestWhatAHostIsReachedByIsNeverRemoved(t *testing.T) {
-	for _, name := range []string{"openssh-server", "systemd", "libc6", "refit-agent"} {
+	for _, name := range []string{
+		"openssh-server", "systemd", "libc6", "refit-agent", "linux-image-amd64", "linux-image-generic", "linux-image-6.1.0-28-amd64", "linux-generic", "linux-virtual",
+		"grub-pc", "grub-efi-amd64", "grub2-common", "shim-signed", "kernel", "kernel-core", "udev", "netplan.io", "ifupdown", "login", "passwd", "kmod",
+	} {
 		in := osInput(v1alpha1.Package{Name: name, State: v1alpha1.PackageAbsent})
+		in.Facts.OS.Kernel = "6.1.0-28-amd64"
 		in.Facts.Packages.Installed = append(in.Facts.Packages.Installed, InstalledPackage{Name: name, Version: "1"})
 		_, err := NewPlan(in)
-		requireBlocked(t, err, ReasonProtectedPackage)
+		assert.Contains(t, requireBlocked(t, err, ReasonProtectedPackage).Message, name)
+	}
+	for _, name := range []string{"linux-image-6.1.0-20-amd64", "linux-headers-amd64", "linux-tools-generic", "kernel-devel", "grubby", "udevil", "telnet"} {
+		in := osInput(v1alpha1.Package{Name: name, State: v1alpha1.PackageAbsent})
+		in.Facts.OS.Kernel = "6.1.0-28-amd64"
+		in.Facts.Packages.Installed = append(in.Facts.Packages.Installed, InstalledPackage{Name: name, Version: "1"})
+		assert.Contains(t, outline(plan(t, in)), "InstallPackages "+name)
+	}
+}
+
+func TestWhatRunsOnlyAfterARebootIsKnownByItsName(t *testing.T) {
+	for _, name := range []string{
+		"linux-image-amd64", "linux-generic", "linux-generic-hwe-24.04", "linux-aws", "linux-virtual", "kernel-core", "udev", "systemd", "systemd-udev", "microcode_ctl",
+		"intel-microcode", "firmware-linux", "firmware-linux-nonfree", "linux-modules-6.8.0-50-generic",
+	} {
+		assert.True(t, needsReboot(name), name)
+	}
+	for _, name := range []string{"linux-headers-amd64", "linux-aws-headers-6.8.0", "linux-libc-dev", "linux-tools-generic", "kernel-devel", "kernel-headers", "libc6-dev", "openssl", "udevil"} {
+		assert.False(t, needsReboot(name), name)
 	}
 }
 

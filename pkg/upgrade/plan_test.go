@@ -297,8 +297,11 @@ func TestOnlyHelpersComeAlong(t *testing.T) {
 	t.Run("not against the owner's hold", func(t *testing.T) {
 		held := in
 		held.Facts.Packages.Holds = []string{"kubernetes-cni"}
-		_, err := NewPlan(held)
-		requireBlocked(t, err, ReasonHeldByOwner)
+		for manager, command := range map[string]string{"apt": "apt-mark unhold kubernetes-cni", "dnf": "dnf versionlock delete kubernetes-cni", "zypper": "zypper removelock kubernetes-cni"} {
+			held.Facts.Packages.Manager = manager
+			_, err := NewPlan(held)
+			assert.Contains(t, requireBlocked(t, err, ReasonHeldByOwner).Message, "`"+command+"`")
+		}
 	})
 	t.Run("not when nobody has it", func(t *testing.T) {
 		absent := in
@@ -493,4 +496,37 @@ func TestTheKubeletsOwnWindowOnAControlPlaneNeedsNoKubeadm(t *testing.T) {
 	}
 	assert.Contains(t, outline(p), "InstallPackages kubelet=1.37.2-1.1 kubectl=1.37.2-1.1")
 	assert.Equal(t, v1alpha1.DisruptionDrain, p.Disruption)
+}
+
+func TestASkippedDrainIsToldExactlyWhereItIsSkipped(t *testing.T) {
+	spec := controlPlane()
+	spec.Drain = &v1alpha1.DrainSpec{SkipForMinor: true}
+	for name, tc := range map[string]struct {
+		change     func(in *PlanInput)
+		disruption v1alpha1.Disruption
+		told       bool
+	}{
+		"control plane and kubelet":      {func(*PlanInput) {}, v1alpha1.DisruptionRestart, true},
+		"the control plane alone":        {func(in *PlanInput) { in.Assignment.Target.Kubelet = "" }, v1alpha1.DisruptionRestart, true},
+		"a patch of the control plane":   {func(in *PlanInput) { in.Facts = controlPlaneFacts("v1.37.1", "1.7.28") }, v1alpha1.DisruptionRestart, false},
+		"a minor of the runtime with it": {func(in *PlanInput) { in.Assignment.Target.ContainerRuntime = containerdAt("2.1.4") }, v1alpha1.DisruptionDrain, false},
+		"a minor that is half done": {func(in *PlanInput) {
+			in.Assignment.Target.Kubelet = ""
+			in.Facts.Control.APIServer = "v1.37.2"
+		}, v1alpha1.DisruptionRestart, true},
+		"a minor that is half done, drained": {func(in *PlanInput) {
+			in.Assignment.Target.Kubelet, in.Facts.Control.APIServer, in.Spec.Drain = "", "v1.37.2", nil
+		}, v1alpha1.DisruptionDrain, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := PlanInput{
+				Machine: "w1", Spec: spec, Assignment: controlPlaneTo("v1.37.2"), Facts: controlPlaneFacts("v1.36.3", "1.7.28"),
+				Candidates: candidatesOf([]string{"v1.37.2"}, []string{"2.1.4"}),
+			}
+			tc.change(&in)
+			p := plan(t, in)
+			assert.Equal(t, tc.disruption, p.Disruption)
+			assert.Equal(t, tc.told, slices.Contains(reasons(p.Findings), FindingDrainSkipped), "%v", p.Findings)
+		})
+	}
 }

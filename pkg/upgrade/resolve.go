@@ -82,8 +82,12 @@ func notFound(order Ordering, candidates []Candidate, name, version string) *Blo
 	}
 	slices.SortFunc(offered, func(a, b string) int { return order(b, a) })
 	slices.Sort(sources)
-	return refuse(ReasonVersionNotFound, "no package %s with version %s: looked in %s, which offer %s; correct the version in spec, or add the repository that has it to spec.packageSources",
-		name, version, listOr(sources, "no repository"), listOr(offered[:min(len(offered), shownVersions)], "no version of it"))
+	offer := "offer"
+	if len(sources) < 2 {
+		offer = "offers"
+	}
+	return refuse(ReasonVersionNotFound, "no package %s with version %s: looked in %s, which %s %s; correct the version in spec, or add the repository that has it to spec.packageSources",
+		name, version, listOr(sources, "no repository"), offer, listOr(offered[:min(len(offered), shownVersions)], "no version of it"))
 }
 
 func listOr(items []string, none string) string {

@@ -77,3 +77,11 @@ func TestAPinnedPackageIsComparedExactlyUnlessTheWishHasNoRevision(t *testing.T)
 	assert.False(t, satisfies(CompareDeb, "3.0.15-1", "3.0.1"))
 	assert.True(t, satisfies(CompareDeb, "3.0.15-1", ""))
 }
+
+func TestWhereAVersionWasLookedForIsSaidInASentence(t *testing.T) {
+	one := []Candidate{candidate("kubelet", "1.36.3-1.1", "https://a.example")}
+	_, err := ResolvePackage(CompareDeb, one, "kubelet", "1.36.4")
+	assert.Contains(t, requireBlocked(t, err, ReasonVersionNotFound).Message, "looked in https://a.example, which offers 1.36.3-1.1;")
+	_, err = ResolvePackage(CompareDeb, append(one, candidate("kubelet", "1.36.2-1.1", "https://b.example")), "kubelet", "1.36.4")
+	assert.Contains(t, requireBlocked(t, err, ReasonVersionNotFound).Message, "looked in https://a.example, https://b.example, which offer 1.36.3-1.1, 1.36.2-1.1;")
+}

@@ -201,18 +201,25 @@ func (s *sourceSet) inSpec(l lane) bool {
 
 // rewrite replaces the minor in the one source that the host's packages come from.
 func (s *sourceSet) rewrite(l lane, perMinor []int) error {
-	if len(perMinor) > 1 {
+	if !s.alike(perMinor) {
 		perMinor = slices.DeleteFunc(slices.Clone(perMinor), func(i int) bool { return uriMinor(s.now[i].uri) != l.installed.Minor() })
 	}
-	if len(perMinor) != 1 || len(minorsOf(s.now[perMinor[0]].uri)) != 1 {
+	if len(perMinor) == 0 || !s.alike(perMinor) || len(minorsOf(s.now[perMinor[0]].uri)) != 1 {
 		return refuse(ReasonSourceAmbiguous, "several sources on this host offer %s, or one names several minors, and none is the obvious one to point to %s: leave one of them, or name the repository in spec.packageSources as %q",
 			strings.Join(l.packages, ", "), l.target.Minor(), SourceKubernetes)
 	}
-	h := &s.now[perMinor[0]]
-	segments := strings.Split(h.uri, "/")
-	segments[minorsOf(h.uri)[0]] = l.target.Minor()
-	h.uri = strings.Join(segments, "/")
+	for _, i := range perMinor {
+		h := &s.now[i]
+		segments := strings.Split(h.uri, "/")
+		segments[minorsOf(h.uri)[0]] = l.target.Minor()
+		h.uri = strings.Join(segments, "/")
+	}
 	return nil
+}
+
+// alike says that entries are of one repository, which may well be written down twice.
+func (s *sourceSet) alike(entries []int) bool {
+	return !slices.ContainsFunc(entries, func(i int) bool { return !sameURI(s.now[i].uri, s.now[entries[0]].uri) })
 }
 
 // uriMinor is the first minor in a URI, or "".
@@ -284,20 +291,44 @@ func (h hostSource) name() string {
 func (s *sourceSet) changes() []SourceChange {
 	var out []SourceChange
 	for _, h := range s.now {
-		if h.uri == h.facts.URI {
+		c := h.candidate()
+		restated := h.restated(c)
+		if h.uri == h.facts.URI && !restated {
 			continue
 		}
-		c := h.candidate()
 		change := SourceChange{Name: c.Name, File: h.facts.File, From: h.facts.URI, To: h.uri}
 		if h.spec != nil {
 			change.Suites, change.Components, change.SignedBy = c.Suites, c.Components, c.SignedBy
 		}
+		if restated {
+			change.Was = &SourceWords{Suites: h.facts.Suites, Components: h.facts.Components, SignedBy: h.facts.SignedBy}
+		}
 		if change.File == "" {
 			change.File = newSourceFile(s.facts.Packages.Manager, c.Name)
+		}
+		if slices.ContainsFunc(out, change.covered) {
+			continue // the file is searched for the URI, however often it has it
 		}
 		out = append(out, change)
 	}
 	return out
+}
+
+// covered says that another change of the same file does this one too.
+func (c SourceChange) covered(by SourceChange) bool {
+	return c.Was == nil && by.File == c.File && by.From == c.From && by.To == c.To
+}
+
+// restated says that spec wants a source of the host to say something else than it does, its URI apart.
+func (h hostSource) restated(c CandidateSource) bool {
+	return h.spec != nil && h.facts.File != "" &&
+		!(slices.Equal(c.Suites, h.facts.Suites) && slices.Equal(c.Components, h.facts.Components) && isKeyring(h.facts.SignedBy, c.SignedBy))
+}
+
+// isKeyring says that a source file names the keyring of a bare name, whatever its directory and ending.
+func isKeyring(inFile, name string) bool {
+	base := path.Base(inFile)
+	return base == name || strings.TrimSuffix(base, path.Ext(base)) == name
 }
 
 // newSourceFile is where a source goes that the host does not have yet.

@@ -69,6 +69,7 @@ func TestASourceInSpecWinsOverTheHosts(t *testing.T) {
 		assert.Equal(t, SourceChange{
 			Name: "kubernetes", File: "/etc/apt/sources.list.d/k8s.list", From: "https://pkgs.k8s.io/core:/stable:/v1.29/deb/", To: "https://mirror.corp/kubernetes/v1.30/deb/",
 			Suites: []string{"/"}, Components: []string{}, SignedBy: "refit-kubernetes",
+			Was: &SourceWords{Suites: []string{"/"}, SignedBy: "/etc/apt/keyrings/k8s.gpg"},
 		}, changes[0])
 		assert.Contains(t, uris(request), "https://mirror.corp/kubernetes/v1.30/deb/")
 		assert.NotContains(t, uris(request), "https://pkgs.k8s.io/core:/stable:/v1.29/deb/")
@@ -84,9 +85,30 @@ func TestASourceInSpecWinsOverTheHosts(t *testing.T) {
 	})
 	t.Run("it is left alone when it is there already", func(t *testing.T) {
 		f := withSource("https://mirror.corp/kubernetes/v1.30/deb/", "kubelet")
+		f.Packages.Sources[1].SignedBy = "/usr/share/keyrings/refit-kubernetes.gpg"
 		_, changes, err := Sources(f, kubeletTarget("v1.30.4"), spec)
 		require.NoError(t, err)
 		assert.Empty(t, changes)
+	})
+	t.Run("it wins where only its words are others", func(t *testing.T) {
+		const uri = "https://mirror.corp/kubernetes/v1.30/deb/"
+		for name, words := range map[string]SourceWords{
+			"keyring":    {Suites: []string{"/"}, SignedBy: "/etc/apt/keyrings/k8s.gpg"},
+			"no keyring": {Suites: []string{"/"}},
+			"suite":      {Suites: []string{"stable"}, SignedBy: "/etc/apt/keyrings/refit-kubernetes.gpg"},
+			"component":  {Suites: []string{"/"}, Components: []string{"main"}, SignedBy: "/etc/apt/keyrings/refit-kubernetes.gpg"},
+		} {
+			f := withSource(uri, "kubelet")
+			f.Packages.Sources[1].Suites, f.Packages.Sources[1].Components, f.Packages.Sources[1].SignedBy = words.Suites, words.Components, words.SignedBy
+			_, changes, err := Sources(f, kubeletTarget("v1.30.4"), spec)
+			require.NoError(t, err)
+			require.Len(t, changes, 1, name)
+			assert.Equal(t, uri, changes[0].From)
+			assert.Equal(t, uri, changes[0].To)
+			assert.Equal(t, "refit-kubernetes", changes[0].SignedBy)
+			assert.Equal(t, &words, changes[0].Was, name)
+			assert.Equal(t, changes[0], changes[0].Back().Back())
+		}
 	})
 }
 
@@ -108,6 +130,26 @@ func TestNoRepositoryIsGuessed(t *testing.T) {
 	require.NoError(t, err, "the one that the installed kubelet is from is the obvious one")
 	require.Len(t, changes, 1)
 	assert.Equal(t, "https://a.example/v1.30/deb/", changes[0].To)
+}
+
+func TestARepositoryThatIsWrittenDownTwiceIsOne(t *testing.T) {
+	const uri, next = "https://a.example/v1.29/deb/", "https://a.example/v1.30/deb/"
+	for name, file := range map[string]string{"in one file": "/etc/apt/sources.list.d/k8s.list", "in two files": "/etc/apt/sources.list.d/other.list"} {
+		t.Run(name, func(t *testing.T) {
+			f := withSource(uri, kubernetesPackages...)
+			f.Packages.Sources = append(f.Packages.Sources, SourceFacts{File: file, Line: 2, URI: uri, Suites: []string{"/"}, Provides: []string{"kubelet"}})
+			request, changes, err := Sources(f, kubeletTarget("v1.30.4"), worker())
+			require.NoError(t, err)
+			files := map[string]string{}
+			for _, c := range changes {
+				assert.Equal(t, uri, c.From)
+				assert.NotContains(t, files, c.File, "a file is switched once")
+				files[c.File] = c.To
+			}
+			assert.Equal(t, map[string]string{"/etc/apt/sources.list.d/k8s.list": next, file: next}, files)
+			assert.Equal(t, []string{next}, uris(request))
+		})
+	}
 }
 
 func TestASourceOfTheTargetsMinorThatIsThereIsEnough(t *testing.T) {

@@ -73,6 +73,26 @@ type SourceChange struct {
 	Suites     []string `json:"suites,omitempty"`
 	Components []string `json:"components,omitempty"`
 	SignedBy   string   `json:"signedBy,omitempty"`
+	// Was is what a source that is on the host says and spec wants otherwise; nil: only the URI changes.
+	Was *SourceWords `json:"was,omitempty"`
+}
+
+// SourceWords is what a source says besides its URI.
+type SourceWords struct {
+	Suites     []string `json:"suites,omitempty"`
+	Components []string `json:"components,omitempty"`
+	// SignedBy is as in the file; "" where it says nothing.
+	SignedBy string `json:"signedBy,omitempty"`
+}
+
+// Back is the change that undoes this one.
+func (c SourceChange) Back() SourceChange {
+	c.From, c.To = c.To, c.From
+	if was := c.Was; was != nil {
+		c.Was = &SourceWords{Suites: c.Suites, Components: c.Components, SignedBy: c.SignedBy}
+		c.Suites, c.Components, c.SignedBy = was.Suites, was.Components, was.SignedBy
+	}
+	return c
 }
 
 // FileChange writes one managed file.

@@ -12,7 +12,6 @@ func switchSource(ctx context.Context, r Run) (string, error) {
 }
 
 func captureSource(_ context.Context, r Run) (journal.Undo, error) {
-	back := *r.Step.Source
-	back.From, back.To = back.To, back.From
+	back := r.Step.Source.Back()
 	return journal.Undo{Steps: []upgrade.Step{{Kind: upgrade.StepSwitchSource, Source: &back}}}, nil
 }

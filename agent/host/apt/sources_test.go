@@ -101,6 +101,93 @@ debug nonsense
 	}
 }
 
+func TestWhatSpecSaysOfASourceIsWrittenAndTakenBack(t *testing.T) {
+	const uri, next = "https://mirror.corp/v1.30/deb/", "https://mirror.corp/v1.31/deb/"
+	flat := &upgrade.SourceWords{Suites: []string{"/"}, SignedBy: "/etc/apt/keyrings/old.gpg"}
+	for name, tc := range map[string]struct {
+		file, content, want string
+		change              upgrade.SourceChange
+	}{
+		"the keyring of a line": {
+			file:    "/etc/apt/sources.list.d/k8s.list",
+			content: "# mine\ndeb [arch=amd64 signed-by=/etc/apt/keyrings/old.gpg] https://mirror.corp/v1.30/deb/ / # keep\ndeb https://deb.example.com/debian bookworm main\n",
+			want:    "# mine\ndeb [arch=amd64 signed-by=/etc/apt/keyrings/new.asc] https://mirror.corp/v1.30/deb/ / # keep\ndeb https://deb.example.com/debian bookworm main\n",
+			change:  upgrade.SourceChange{From: uri, To: uri, Suites: []string{"/"}, SignedBy: "new", Was: flat},
+		},
+		"URI, suite and component of a line without options": {
+			file:    "/etc/apt/sources.list",
+			content: "deb https://mirror.corp/v1.30/deb/ /",
+			want:    "deb [signed-by=/etc/apt/keyrings/new.asc] https://mirror.corp/v1.31/deb/ stable main",
+			change:  upgrade.SourceChange{From: uri, To: next, Suites: []string{"stable"}, Components: []string{"main"}, SignedBy: "new", Was: &upgrade.SourceWords{Suites: []string{"/"}}},
+		},
+		"a line of the same URI with another suite stays": {
+			file:    "/etc/apt/sources.list",
+			content: "deb [https://mirror.corp/v1.30/deb/] https://mirror.corp/v1.30/deb/ one main\ndeb [arch=amd64] https://mirror.corp/v1.30/deb/ two main\n",
+			want:    "deb [https://mirror.corp/v1.30/deb/] https://mirror.corp/v1.30/deb/ one main\ndeb [arch=amd64 signed-by=/etc/apt/keyrings/new.asc] https://mirror.corp/v1.30/deb/ three main\n",
+			change:  upgrade.SourceChange{From: uri, To: uri, Suites: []string{"three"}, Components: []string{"main"}, SignedBy: "new", Was: &upgrade.SourceWords{Suites: []string{"two"}, Components: []string{"main"}}},
+		},
+		"a line with two keys, one by its fingerprint": {
+			file:    "/etc/apt/sources.list",
+			content: "deb [signed-by=/etc/apt/keyrings/old.gpg,DE15B14486CD377B9E876E1A234654DA9A296436] https://mirror.corp/v1.30/deb/ /\n",
+			want:    "deb [signed-by=/etc/apt/keyrings/new.asc] https://mirror.corp/v1.30/deb/ /\n",
+			change:  upgrade.SourceChange{From: uri, To: uri, Suites: []string{"/"}, SignedBy: "new", Was: &upgrade.SourceWords{Suites: []string{"/"}, SignedBy: "/etc/apt/keyrings/old.gpg,DE15B14486CD377B9E876E1A234654DA9A296436"}},
+		},
+		"a stanza with a key of its own, which stays": {
+			file:    "/etc/apt/sources.list.d/k8s.sources",
+			content: "Types: deb\nURIs: https://mirror.corp/v1.30/deb/\nSuites: old\nComponents: main\nSigned-By:\n -----BEGIN PGP PUBLIC KEY BLOCK-----\n .\n",
+			want:    "Types: deb\nURIs: https://mirror.corp/v1.30/deb/\nSuites: one\nComponents: main\nSigned-By:\n -----BEGIN PGP PUBLIC KEY BLOCK-----\n .\n",
+			change:  upgrade.SourceChange{From: uri, To: uri, Suites: []string{"one"}, Components: []string{"main"}, SignedBy: "new", Was: &upgrade.SourceWords{Suites: []string{"old"}, Components: []string{"main"}}},
+		},
+		"a stanza, and no other": {
+			file:    "/etc/apt/sources.list.d/k8s.sources",
+			content: "Types: deb\nURIs: https://mirror.corp/v1.30/deb/\nSuites: /\nSigned-By: /etc/apt/keyrings/old.gpg\n# keep\nX-Note: /\n\nTypes: deb\nURIs: https://x.example/\nSuites: /\n",
+			want:    "Types: deb\nURIs: https://mirror.corp/v1.30/deb/\nSuites: one two\nSigned-By: /etc/apt/keyrings/new.asc\n# keep\nX-Note: /\n\nTypes: deb\nURIs: https://x.example/\nSuites: /\n",
+			change:  upgrade.SourceChange{From: uri, To: uri, Suites: []string{"one", "two"}, SignedBy: "new", Was: flat},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t)
+			h.trust("new")
+			tc.change.File = tc.file
+			require.NoError(t, os.WriteFile(h.path(tc.file), []byte(tc.content), 0o640))
+			for range 2 {
+				require.NoError(t, h.Switch(t.Context(), tc.change))
+				assert.Equal(t, tc.want, h.read(tc.file))
+			}
+			for range 2 {
+				require.NoError(t, h.Switch(t.Context(), tc.change.Back()))
+				assert.Equal(t, tc.content, h.read(tc.file))
+			}
+		})
+	}
+}
+
+func TestASourceThatCannotSayWhatSpecSaysIsLeftAlone(t *testing.T) {
+	const uri = "https://mirror.corp/v1.30/deb/"
+	was := &upgrade.SourceWords{Suites: []string{"/"}}
+	for name, tc := range map[string]struct {
+		file, content, reason string
+		change                upgrade.SourceChange
+	}{
+		"two suites on a line":       {"/etc/apt/sources.list", "deb " + uri + " /\n", "SourceInvalid", upgrade.SourceChange{Suites: []string{"a", "b"}, SignedBy: "new", Was: was}},
+		"a keyring that is missing":  {"/etc/apt/sources.list", "deb " + uri + " /\n", "KeyringMissing", upgrade.SourceChange{Suites: []string{"/"}, SignedBy: "none", Was: was}},
+		"a key that is an option":    {"/etc/apt/sources.list", "deb " + uri + " /\n", "KeyringMissing", upgrade.SourceChange{Suites: []string{"/"}, SignedBy: "/x]trusted=yes", Was: was}},
+		"no such suite any more":     {"/etc/apt/sources.list", "deb " + uri + " x main\n", "SourceMissing", upgrade.SourceChange{Suites: []string{"/"}, SignedBy: "new", Was: was}},
+		"a stanza with other URIs":   {"/etc/apt/sources.list.d/k.sources", "Types: deb\nURIs: " + uri + " https://x.example/\nSuites: /\n", "SourceInvalid", upgrade.SourceChange{Suites: []string{"/"}, SignedBy: "new", Was: was}},
+		"a suite that is an option":  {"/etc/apt/sources.list", "deb " + uri + " /\n", "SourceInvalid", upgrade.SourceChange{Suites: []string{"-x"}, SignedBy: "new", Was: was}},
+		"a suite of several of them": {"/etc/apt/sources.list", "deb " + uri + " /\n", "SourceInvalid", upgrade.SourceChange{Suites: []string{"a b"}, SignedBy: "new", Was: was}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t)
+			h.trust("new")
+			tc.change.File, tc.change.From, tc.change.To = tc.file, uri, uri
+			require.NoError(t, os.WriteFile(h.path(tc.file), []byte(tc.content), 0o640))
+			assertReason(t, h.Switch(t.Context(), tc.change), tc.reason)
+			assert.Equal(t, tc.content, h.read(tc.file))
+		})
+	}
+}
+
 func TestANewSourceIsMadeAndTakenBack(t *testing.T) {
 	h := newHost(t)
 	h.trust("kubernetes")

@@ -15,7 +15,8 @@ import (
 )
 
 // Switch points the entries of one source file from one URI to another and keeps
-// everything else of the file: options, comments, other entries. Without From the
+// everything else of the file: options, comments, other entries. What Was says besides
+// becomes what the change says. Without From the
 // file is made, without To it is removed; From and To swapped undo it. A file that is
 // switched already is left alone, so a repeated step does nothing.
 func (a *Apt) Switch(_ context.Context, change upgrade.SourceChange) error {
@@ -39,10 +40,19 @@ func (a *Apt) Switch(_ context.Context, change upgrade.SourceChange) error {
 	content, replaced, present := replaceURI(path, string(data), change.From, change.To)
 	switch {
 	case replaced:
-	case present:
+	case present && change.Was == nil:
 		return nil
+	case present:
 	default:
 		return refuse("SourceMissing", "package source file %s names neither %s nor %s; somebody changed it since the plan was made", change.File, change.From, change.To)
+	}
+	if change.Was != nil {
+		if content, err = a.restate(path, content, change); err != nil {
+			return err
+		}
+	}
+	if content == string(data) {
+		return nil
 	}
 	info, err := os.Stat(path)
 	if err != nil {
