@@ -321,8 +321,8 @@ func (c SourceChange) covered(by SourceChange) bool {
 
 // restated says that spec wants a source of the host to say something else than it does, its URI apart.
 func (h hostSource) restated(c CandidateSource) bool {
-	return h.spec != nil && h.facts.File != "" &&
-		!(slices.Equal(c.Suites, h.facts.Suites) && slices.Equal(c.Components, h.facts.Components) && isKeyring(h.facts.SignedBy, c.SignedBy))
+	same := slices.Equal(c.Suites, h.facts.Suites) && slices.Equal(c.Components, h.facts.Components) && isKeyring(h.facts.SignedBy, c.SignedBy)
+	return h.spec != nil && h.facts.File != "" && !same
 }
 
 // isKeyring says that a source file names the keyring of a bare name, whatever its directory and ending.
