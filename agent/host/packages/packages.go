@@ -1,6 +1,7 @@
 // Package packages picks the package manager of a host by what its os-release says:
 //
 //	apt     → agent/host/apt
+//	dnf     → agent/host/rpm
 //	others  → a refusal with the reason UnsupportedOS, whatever is asked
 //
 // All of them do the same to a host: signed indexes to private state, exact files to
@@ -12,6 +13,7 @@ import (
 
 	"github.com/refit-dev/refit/agent/host/apt"
 	"github.com/refit-dev/refit/agent/host/osrelease"
+	"github.com/refit-dev/refit/agent/host/rpm"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
@@ -64,6 +66,7 @@ type Manager interface {
 
 var (
 	_ Manager = (*apt.Apt)(nil)
+	_ Manager = (*rpm.RPM)(nil)
 	_ Manager = (*unsupported)(nil)
 )
 
@@ -81,6 +84,8 @@ func For(root string, release osrelease.Release) Manager {
 	switch release.Family {
 	case osrelease.Apt:
 		return apt.New(root)
+	case osrelease.DNF:
+		return rpm.New(root)
 	case "":
 		return &unsupported{host: apt.New(root), why: "its package manager is neither apt, dnf nor zypper, as far as os-release tells"}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/refit-dev/refit/agent/host/apt"
+	"github.com/refit-dev/refit/agent/host/rpm"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
@@ -22,6 +23,7 @@ func hostOf(t *testing.T, release string) Manager {
 
 func TestTheSystemDecidesWhoManagesPackages(t *testing.T) {
 	assert.IsType(t, &apt.Apt{}, hostOf(t, "ID=ubuntu\nID_LIKE=debian\n"))
+	assert.IsType(t, &rpm.RPM{}, hostOf(t, "ID=\"rocky\"\nID_LIKE=\"rhel centos fedora\"\n"))
 }
 
 // B24: on a system that is not known nothing is done, and that is said.
