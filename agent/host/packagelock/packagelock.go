@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -56,7 +57,8 @@ func namedIn(path string) *upgrade.LockFacts {
 		return nil
 	}
 	line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
-	if err != nil || !(strings.Contains(string(line), "dnf") || strings.Contains(string(line), "yum") || strings.Contains(string(line), "packagekit")) {
+	manages := func(program string) bool { return strings.Contains(string(line), program) }
+	if err != nil || !slices.ContainsFunc([]string{"dnf", "yum", "packagekit"}, manages) {
 		return nil
 	}
 	return &upgrade.LockFacts{PID: pid, Command: commandOf(pid), Path: path}
