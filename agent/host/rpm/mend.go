@@ -73,6 +73,10 @@ func (r *RPM) rebuild(ctx context.Context) error {
 	if err := r.waitLock(ctx); err != nil {
 		return err
 	}
+	// While another process was at work the database may only have seemed damaged.
+	if whole, err := r.whole(ctx); whole || err != nil {
+		return err
+	}
 	if err := r.removeRegions(); err != nil {
 		return err
 	}
