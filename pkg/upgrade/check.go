@@ -274,7 +274,7 @@ func (p *planner) problem(field string) string {
 
 func (p *planner) checkDatabase() error {
 	if broken := p.in.Facts.Packages.Broken; len(broken) > 0 {
-		return wait(ReasonPackageDBBroken, "packages are half installed on this host: %s; finish them (on apt hosts: dpkg --configure -a), then the plan goes on by itself", strings.Join(broken, ", "))
+		return wait(ReasonPackageDBBroken, "packages are half installed on this host: %s; finish them (on apt hosts: dpkg --configure -a; on dnf hosts: dnf remove --duplicates), then the plan goes on by itself", strings.Join(broken, ", "))
 	}
 	if lock := p.in.Facts.Packages.Lock; lock != nil {
 		p.find(info(FindingPackageLockHeld, "%s; the work waits for it", lock))

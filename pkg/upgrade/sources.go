@@ -181,7 +181,7 @@ func (s *sourceSet) follow(l lane) error {
 	case len(offering) == 0 && l.installed.SameMinor(l.target):
 		return nil // no other repository is needed; all that are configured are looked into
 	case len(offering) == 0:
-		return wait(ReasonSourceUnknown, "no source on this host is known to offer %s, so the repository of %s cannot be found: refresh the host's package lists (apt-get update), or name the repository in spec.packageSources as %q with %s in its URI",
+		return wait(ReasonSourceUnknown, "no source on this host is known to offer %s, so the repository of %s cannot be found: refresh the host's package lists (apt-get update, dnf makecache), or name the repository in spec.packageSources as %q with %s in its URI",
 			strings.Join(l.packages, " or "), l.target.Minor(), SourceKubernetes, minorPlaceholder)
 	case len(perMinor) == 0:
 		return nil // a mirror with no minor in its URI is used as it is
