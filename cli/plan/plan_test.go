@@ -129,6 +129,12 @@ func controlPlane(name, seen, wish string) string {
 	return strings.Replace(text, "{kubelet: "+wish+"}", "{kubelet: "+wish+", controlPlane: "+wish+"}", 1)
 }
 
+// roleless runs a control plane at its wish, and is called a worker.
+func roleless(name, seen string) string {
+	text := strings.Replace(controlPlane(name, seen, seen), "[ControlPlane]", "[Worker]", 1)
+	return strings.Replace(text, ", controlPlane: "+seen+"}", "}", 1)
+}
+
 func TestTheWholeFleetCounts(t *testing.T) {
 	for name, tc := range map[string]struct {
 		objects string
@@ -148,6 +154,8 @@ func TestTheWholeFleetCounts(t *testing.T) {
 		"a worker whose agent has never reported":              {controlPlane("cp", "v1.37.2", "v1.37.2") + "\n{apiVersion: refit.dev/v1alpha1, kind: Machine, metadata: {name: w}, spec: {roles: [Worker]}}\n", preview.StateRefused, upgrade.ReasonNotReported, 0},
 		"a worker whose agent has never reported, with a wish": {controlPlane("cp", "v1.37.2", "v1.37.2") + "\n{apiVersion: refit.dev/v1alpha1, kind: Machine, metadata: {name: w}, spec: {roles: [Worker], versions: {kubelet: v1.37.2}}}\n", preview.StateRefused, upgrade.ReasonNotReported, 0},
 		"a Node without a Machine that is a control plane":     {worker("w", "v1.36.3", "v1.37.2") + "\n{apiVersion: v1, kind: Node, metadata: {name: x, labels: {node-role.kubernetes.io/control-plane: \"\"}}, status: {nodeInfo: {kubeletVersion: v1.37.2}}}\n", preview.StateRefused, upgrade.ReasonVersionUnknown, 0},
+		"a control plane whose role was forgotten":             {worker("x", "v1.37.2", "v1.37.2") + roleless("w", "v1.36.3"), preview.StateRefused, upgrade.ReasonRoleMismatch, 0},
+		"a worker next to one whose role was forgotten":        {roleless("x", "v1.36.3") + worker("w", "v1.36.3", "v1.37.2"), preview.StateRefused, upgrade.ReasonWaitingForControlPlane, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			list, err := planned(t, tc.objects, "", "w")

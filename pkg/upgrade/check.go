@@ -21,7 +21,7 @@ type wanted struct {
 
 // check refuses what no step could make right, before anything is planned.
 func (p *planner) check() error {
-	for _, one := range []func() error{p.checkIdentity, p.checkControlPlane, p.checkKubelet, p.checkRuntime, p.checkPackages, p.checkEtcd} {
+	for _, one := range []func() error{p.checkIdentity, p.checkMissingRole, p.checkControlPlane, p.checkKubelet, p.checkRuntime, p.checkPackages, p.checkEtcd} {
 		if err := one(); err != nil {
 			return err
 		}
@@ -246,18 +246,28 @@ func (p *planner) checkArchitecture() error {
 	return refuse(ReasonUnsupportedArchitecture, "this host is %s, and Kubernetes is released for %s: upgrade it by hand, or remove spec.versions.kubelet and spec.versions.controlPlane", arch, strings.Join(architectures, ", "))
 }
 
-// checkRoles sees that the host has a control plane exactly when its Machine says so:
-// the order of a hop, its drain and its gates are decided by the role.
+// checkMissingRole refuses a host whose control plane its roles do not name, also when
+// nothing is to be done: no kubelet of the fleet is judged rightly until they do.
+func (p *planner) checkMissingRole() error {
+	seen := p.in.Facts.Versions().ControlPlane
+	if c := p.in.Facts.Control; c != nil && c.APIServer == "" && c.Manifests["kube-apiserver"] != "" {
+		seen.APIServer = c.Manifests["kube-apiserver"]
+	}
+	if message := missingRole(p.in.Spec.Roles, seen); message != "" {
+		return refuse(ReasonRoleMismatch, "%s", message)
+	}
+	return nil
+}
+
+// checkRoles sees that the host has a control plane when its Machine says so.
 func (p *planner) checkRoles() error {
 	control := p.in.Facts.Control
 	has := control != nil && (control.APIServer != "" || control.Manifests["kube-apiserver"] != "")
 	wants := slices.Contains(p.in.Spec.Roles, v1alpha1.RoleControlPlane)
 	why := p.probeFailed("controlPlane")
 	switch {
-	case has == wants:
+	case has || !wants:
 		return nil
-	case has:
-		return refuse(ReasonRoleMismatch, "this host runs an API server, but spec.roles has no ControlPlane: add it, so that the host is upgraded in its order and with its limits")
 	case why != "":
 		return wait(ReasonVersionUnknown, "it could not be found out whether this host runs a control plane (%s), and spec.roles says so: see that its manifests can be read", why)
 	}

@@ -75,8 +75,13 @@ func RecordOf(m *v1alpha1.Machine) []v1alpha1.Versions {
 	return out
 }
 
-// IsControlPlane says whether the host has an API server of the cluster.
+// IsControlPlane says whether the host is to have an API server of the cluster.
 func (h HostState) IsControlPlane() bool { return slices.Contains(h.Roles, v1alpha1.RoleControlPlane) }
+
+// hasAPIServer says whether kubelets meet an API server of this host, whatever its roles say.
+func (h HostState) hasAPIServer() bool {
+	return h.IsControlPlane() || runsControlPlane(h.Versions.ControlPlane)
+}
 
 // hasKubelet is false only for hosts that carry etcd and nothing else.
 func (h HostState) hasKubelet() bool {

@@ -52,7 +52,7 @@ func Hops(fleet Fleet) ([]Hop, map[string]*Blocked) {
 func JudgedHops(fleet Fleet, judge func(Hop) *Blocked) ([]Hop, map[string]*Blocked) {
 	w := &walk{view: NewView(fleet), hosts: slices.Clone(fleet.Hosts), blocked: map[string]*Blocked{}, judge: judge}
 	slices.SortStableFunc(w.hosts, func(a, b HostState) int {
-		if c := oneIf(b.IsControlPlane()) - oneIf(a.IsControlPlane()); c != 0 {
+		if c := oneIf(b.hasAPIServer()) - oneIf(a.hasAPIServer()); c != 0 {
 			return c
 		}
 		return strings.Compare(a.Name, b.Name)

@@ -43,6 +43,9 @@ type next struct {
 }
 
 func (n *next) plan() *Blocked {
+	if message := missingRole(n.host.Roles, n.host.Versions.ControlPlane); message != "" {
+		return refuse(ReasonRoleMismatch, "%s: %s", n.host.Name, message)
+	}
 	n.last = true
 	hop, err := n.controlPlane()
 	if err != nil && err.Reason != ReasonWaitingForKubelets {
@@ -234,6 +237,8 @@ func (n *next) awaitControlPlane(wish, oldest Version) *Blocked {
 	}
 	if stuck := n.sidelined(wish); stuck != "" {
 		blocked.Message += fmt.Sprintf("; %s is to go there but is paused, failed or out of service: see why on that machine and mend it", stuck)
+	} else if strange := n.roleless(wish); strange != "" {
+		blocked.Message += fmt.Sprintf("; %s runs an API server, but its spec.roles has no ControlPlane: add it, and set its spec.versions.controlPlane", strange)
 	} else {
 		blocked.Message += "; no control-plane machine is on its way there, set spec.versions.controlPlane first"
 	}
@@ -250,6 +255,16 @@ func (n *next) coming(version Version) bool {
 func (n *next) sidelined(version Version) string {
 	for _, h := range n.view.control {
 		if h.Sidelined && n.goesTo(h, version) {
+			return h.Name
+		}
+	}
+	return ""
+}
+
+// roleless names a machine whose API server is older than a version and is moved by nobody, for want of its role.
+func (n *next) roleless(version Version) string {
+	for _, h := range n.view.control {
+		if h.Managed && !h.IsControlPlane() && n.view.api[h.Name].LessThan(version) {
 			return h.Name
 		}
 	}

@@ -306,3 +306,39 @@ func TestANodeWithoutRolesCountsForSkew(t *testing.T) {
 	_, _, _, blocked = NextTarget(Fleet{Hosts: []HostState{cp, etcd}}, cp, cp.Wish)
 	require.Nil(t, blocked, "a host that carries only etcd has no kubelet to be asked for")
 }
+
+// What runs decides, not what spec.roles says: kubelets meet this API server all the same.
+func TestAnAPIServerCountsThoughItsMachineLacksTheRole(t *testing.T) {
+	w := at("w1", "v1.36.3", "", wishKubelet("v1.37.2"))
+	cp1 := at("cp1", "v1.37.2", "v1.37.2", wishBoth("v1.37.2"))
+	roleless := at("cp2", "v1.36.3", "v1.36.3", wishKubelet("v1.36.3"))
+	roleless.Roles = []v1alpha1.Role{v1alpha1.RoleWorker}
+	for name, fleet := range map[string]Fleet{
+		"next to another": {Hosts: []HostState{cp1, roleless, w}}, "alone": {Hosts: []HostState{roleless, w}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, _, blocked := NextTarget(fleet, w, w.Wish)
+			waits := requireBlocked(t, blocked, ReasonWaitingForControlPlane)
+			assert.Contains(t, waits.Message, "cp2 runs an API server, but its spec.roles has no ControlPlane: add it")
+			_, _, _, blocked = NextTarget(fleet, roleless, roleless.Wish)
+			refused := requireBlocked(t, blocked, ReasonRoleMismatch)
+			assert.True(t, refused.Terminal)
+			assert.Contains(t, refused.Message, "cp2")
+			_, all := Hops(fleet)
+			assert.Contains(t, all, "cp2")
+		})
+	}
+	t.Run("one that does not say its version is unknown and not nothing", func(t *testing.T) {
+		deaf := roleless
+		deaf.Versions.ControlPlane = &v1alpha1.ObservedControlPlane{APIServer: v1alpha1.Unknown, ControllerManager: "v1.36.3", Scheduler: "v1.36.3"}
+		_, _, _, blocked := NextTarget(Fleet{Hosts: []HostState{cp1, deaf, w}}, w, w.Wish)
+		requireBlocked(t, blocked, ReasonVersionUnknown)
+	})
+	t.Run("a host with etcd alone is none", func(t *testing.T) {
+		etcd := at("etcd1", "v1.36.3", "", wishKubelet("v1.36.3"))
+		etcd.Versions.ControlPlane = &v1alpha1.ObservedControlPlane{APIServer: v1alpha1.Unknown, ControllerManager: v1alpha1.Unknown, Scheduler: v1alpha1.Unknown}
+		target, _, _, blocked := NextTarget(Fleet{Hosts: []HostState{cp1, etcd, w}}, w, w.Wish)
+		require.Nil(t, blocked)
+		assert.Equal(t, w.Wish, target.Versions)
+	})
+}

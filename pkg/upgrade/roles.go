@@ -15,3 +15,21 @@ func RoleContradiction(roles []v1alpha1.Role, f *Facts) string {
 	}
 	return ""
 }
+
+// missingRole says that a machine runs a control plane that its roles do not name; "" when
+// it does not. Its order, its drain and its gates are decided by the role.
+func missingRole(roles []v1alpha1.Role, seen *v1alpha1.ObservedControlPlane) string {
+	if len(roles) == 0 || slices.Contains(roles, v1alpha1.RoleControlPlane) || !runsControlPlane(seen) {
+		return ""
+	}
+	return "this host runs an API server, but spec.roles has no ControlPlane: add it, so that the host is upgraded in its order and with its limits"
+}
+
+// runsControlPlane says that there is an API server, even one that does not say its
+// version. A host with etcd alone reports every component as unknown.
+func runsControlPlane(c *v1alpha1.ObservedControlPlane) bool {
+	return c != nil && slices.ContainsFunc([]string{c.APIServer, c.ControllerManager, c.Scheduler}, func(text string) bool {
+		_, ok := ParseKubernetes(text)
+		return ok
+	})
+}
