@@ -255,6 +255,15 @@ func TestWhatRepositoriesOfferIsNeverInvented(t *testing.T) {
 	}
 }
 
+func TestAHalfInstalledRuntimeIsWaitedForAndNothingElseIsSaid(t *testing.T) {
+	facts := strings.ReplaceAll(testdata(t, "facts.yaml"), "{name: containerd, version: 1.7.35-1, state: installed}", "{name: containerd, version: 1.7.35-1, state: half-configured}")
+	list, err := planned(t, testdata(t, "objects.yaml"), strings.ReplaceAll(facts, "  holds: ", "  broken: [containerd]\n  holds: "), "worker-1", "cp-1")
+	require.NoError(t, err)
+	require.NotNil(t, list.Items[0].Refusal)
+	assert.Equal(t, upgrade.ReasonPackageDBBroken, list.Items[0].Refusal.Reason)
+	assert.Empty(t, list.Items[0].Findings, "packages that are not looked for are not missed")
+}
+
 func TestAVersionThatNobodyOffersIsRefusedAndHoldsUpWhoWaitsForIt(t *testing.T) {
 	objects := strings.ReplaceAll(testdata(t, "objects.yaml"), "v1.37.2", "v1.37.9")
 	list, err := planned(t, objects, testdata(t, "facts.yaml"))

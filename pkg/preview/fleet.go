@@ -173,16 +173,13 @@ func (h *host) draft(a v1alpha1.Assignment, now time.Time) (upgrade.Plan, *upgra
 		h.note(upgrade.Finding{Severity: upgrade.SeverityInfo, Reason: FindingFactsUnknown,
 			Message: "only what the Machine reports is known of this host, so the steps are what its versions imply, without packages and their digests: give --facts what refit-agent facts prints there"})
 	} else if err := h.candidates(&in); err != nil {
-		return upgrade.Plan{}, err
+		return upgrade.Plan{}, blockedBy(err)
 	}
 	plan, err := upgrade.NewPlan(in)
-	if err == nil {
-		return plan, nil
+	if err != nil {
+		return upgrade.Plan{}, blockedBy(err)
 	}
-	if blocked := upgrade.IsBlocked(err); blocked != nil {
-		return plan, blocked
-	}
-	return plan, &upgrade.Blocked{Reason: "PlanFailed", Message: err.Error()}
+	return plan, nil
 }
 
 // etcdMoved says that kubeadm, on the way so far, brings the etcd of its own version.
@@ -190,11 +187,23 @@ func (h *host) etcdMoved() bool {
 	return slices.ContainsFunc(h.hops, func(hop Hop) bool { return hop.Target.ControlPlane != "" })
 }
 
-// candidates takes what repositories offer from the facts.
-func (h *host) candidates(in *upgrade.PlanInput) *upgrade.Blocked {
-	request, _, err := upgrade.Sources(in.Facts, in.Assignment.Target, in.Spec)
+func blockedBy(err error) *upgrade.Blocked {
 	if blocked := upgrade.IsBlocked(err); blocked != nil {
 		return blocked
+	}
+	return &upgrade.Blocked{Reason: "PlanFailed", Message: err.Error()}
+}
+
+// candidates takes what repositories offer from the facts. As on the host, what is refused
+// whatever they offer is refused first, and nothing is looked up that would change nothing.
+func (h *host) candidates(in *upgrade.PlanInput) error {
+	needed, err := upgrade.Check(*in)
+	if err != nil || !needed {
+		return err
+	}
+	request, _, err := upgrade.Sources(in.Facts, in.Assignment.Target, in.Spec)
+	if err != nil {
+		return err
 	}
 	var unknown []string
 	in.Candidates, unknown = h.facts.Offered(request)

@@ -212,9 +212,13 @@ func etcdNow(f Facts) string {
 	return f.Control.Etcd
 }
 
-// notPackaged refuses to move what no package brought, unless packages could not be looked at in the first place.
+// notPackaged refuses to move what no package brought, unless packages could not be looked
+// at in the first place, or are not wholly there for now.
 func (p *planner) notPackaged(format string, args ...any) error {
 	if err := p.checkOS(); err != nil {
+		return err
+	}
+	if err := p.checkHalfInstalled(); err != nil {
 		return err
 	}
 	return refuse(ReasonNotPackaged, format, args...)
@@ -283,13 +287,27 @@ func (p *planner) problem(field string) string {
 }
 
 func (p *planner) checkDatabase() error {
-	if broken := p.in.Facts.Packages.Broken; len(broken) > 0 {
-		return wait(ReasonPackageDBBroken, "packages are half installed on this host: %s; finish them (on apt hosts: dpkg --configure -a), then the plan goes on by itself", strings.Join(broken, ", "))
+	if err := p.checkHalfInstalled(); err != nil {
+		return err
 	}
 	if lock := p.in.Facts.Packages.Lock; lock != nil {
 		p.find(info(FindingPackageLockHeld, "%s; the work waits for it", lock))
 	}
 	return nil
+}
+
+// checkHalfInstalled waits for packages that a broken transaction left behind: they are neither there nor gone.
+func (p *planner) checkHalfInstalled() error {
+	broken := slices.Clone(p.in.Facts.Packages.Broken)
+	for _, pkg := range p.in.Facts.Packages.Installed {
+		if pkg.Version != "" && !pkg.installed() && !slices.Contains(broken, pkg.Name) {
+			broken = append(broken, pkg.Name)
+		}
+	}
+	if len(broken) == 0 {
+		return nil
+	}
+	return wait(ReasonPackageDBBroken, "packages are half installed on this host: %s; finish them (on apt hosts: dpkg --configure -a), then the plan goes on by itself", strings.Join(broken, ", "))
 }
 
 // checkSkew keeps the kubelet between the oldest API server and the skew behind the newest.
