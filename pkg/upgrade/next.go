@@ -271,10 +271,16 @@ func (n *next) roleless(version Version) string {
 	return ""
 }
 
-// goesTo says that another control-plane machine is older than a version and wishes to be there, or past it.
+// goesTo says that another control-plane machine is older than a version and wishes to be
+// there, or past it. Where a minor lies between, any patch of the version's minor does:
+// that is all that its kubelet waits for.
 func (n *next) goesTo(h HostState, version Version) bool {
 	wish, ok := ParseKubernetes(string(h.Wish.ControlPlane))
-	return ok && h.Name != n.host.Name && h.Managed && n.view.api[h.Name].LessThan(version) && !wish.LessThan(version)
+	now := n.view.api[h.Name]
+	if !ok || h.Name == n.host.Name || !h.Managed || !now.LessThan(version) {
+		return false
+	}
+	return !wish.LessThan(version) || version.MinorsAhead(now) > 0 && wish.MinorsAhead(version) >= 0
 }
 
 // ride adds what goes along with the last window of a machine. A runtime that does not

@@ -240,6 +240,39 @@ func TestAKubeletPatchWaitsForAnAPIServerThatIsOnItsWay(t *testing.T) {
 	assert.Equal(t, w.Wish, target.Versions)
 }
 
+// Skew is by minor, so a worker whose patch is newer than the control plane's waits for its minor as any other.
+func TestAWorkerPastTheControlPlanesPatchIsDrainedOnce(t *testing.T) {
+	for name, tc := range map[string]struct{ api, kubelet string }{
+		"the same patch":                   {"v1.37.2", "v1.37.2"},
+		"a newer patch":                    {"v1.37.2", "v1.37.5"},
+		"a release after its candidate":    {"v1.37.0-rc.1", "v1.37.0"},
+		"an older patch":                   {"v1.37.5", "v1.37.2"},
+		"a control plane that goes beyond": {"v1.38.1", "v1.37.5"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wish := wishKubelet(tc.kubelet)
+			wish.ContainerRuntime = containerdAt("2.1.4")
+			api := wishBoth(tc.api)
+			cp, w := at("cp1", "v1.33.1", "v1.36.1", api), at("w1", "v1.36.1", "", wish)
+			hops, blocked := Hops(Fleet{Hosts: []HostState{cp, w}, HopPatch: patches(34, 37)})
+			assert.Empty(t, blocked)
+			var targets []v1alpha1.Versions
+			for _, h := range hops {
+				if h.Machine == "w1" {
+					targets = append(targets, h.Target.Versions)
+				}
+			}
+			assert.Equal(t, []v1alpha1.Versions{wish}, targets)
+		})
+	}
+	t.Run("a patch that no control plane goes to is not waited for", func(t *testing.T) {
+		w := at("w1", "v1.37.1", "", wishKubelet("v1.37.5"))
+		target, _, _, blocked := NextTarget(Fleet{Hosts: []HostState{at("cp1", "v1.37.1", "v1.37.1", wishBoth("v1.37.2")), w}}, w, w.Wish)
+		require.Nil(t, blocked)
+		assert.Equal(t, w.Wish, target.Versions)
+	})
+}
+
 // The kubelet of cp1 cannot move while cp2 is paused; nothing else needs to wait with it.
 func TestAPausedControlPlaneHoldsOnlyTheKubelets(t *testing.T) {
 	wish := wishBoth("v1.37.2")
