@@ -101,6 +101,11 @@ func (f *Fleet) host(m *machine) (preview.Host, error) {
 			Message: "the MachineDeployments " + strings.Join(names, " and ") + " both match this Machine, and so neither writes into it: correct a selector"}
 	}
 	h.Machine, h.Observed = m.Machine, equality.Semantic.DeepEqual(m.Spec, observed)
+	for _, n := range f.nodes {
+		if n.Name == m.Name {
+			h.NodeKubelet = n.Status.NodeInfo.KubeletVersion
+		}
+	}
 	if m.facts != nil {
 		h.Facts = &m.facts.Facts
 	}

@@ -10,13 +10,18 @@ import (
 const labelControlPlane = "node-role.kubernetes.io/control-plane"
 
 // ForPlanner is the fleet as the planner wants it. Nodes without a Machine count for
-// skew and are never moved.
+// skew and are never moved; those with one say what a kubelet that does not run was last.
 func ForPlanner(machines []v1alpha1.Machine, nodes []corev1.Node) upgrade.Fleet {
 	var f upgrade.Fleet
-	managed := map[string]bool{}
+	managed, kubelets := map[string]bool{}, map[string]string{}
+	for i := range nodes {
+		kubelets[nodes[i].Name] = nodes[i].Status.NodeInfo.KubeletVersion
+	}
 	for i := range machines {
 		managed[machines[i].Name] = true
-		f.Hosts = append(f.Hosts, upgrade.StateOf(&machines[i]))
+		state := upgrade.StateOf(&machines[i])
+		state.LastKubelet = kubelets[state.Name]
+		f.Hosts = append(f.Hosts, state)
 	}
 	for i := range nodes {
 		if managed[nodes[i].Name] {

@@ -31,6 +31,8 @@ type Host struct {
 	Pool string
 	// Facts of the host; nil: what the Machine reports is all.
 	Facts *upgrade.Facts
+	// NodeKubelet is the kubelet that the Node reported last; "" where it is not known.
+	NodeKubelet string
 	// Observed says that the Machine's assignment and plan in status are of its spec as it is here.
 	Observed bool
 	// Findings on the way to here.
@@ -46,7 +48,7 @@ func New(in Input) PlanList {
 	for _, h := range in.Hosts {
 		one := newHost(h)
 		f.hosts[h.Machine.Name] = one
-		all.Hosts = append(all.Hosts, upgrade.StateOf(&one.Machine))
+		all.Hosts = append(all.Hosts, one.state())
 	}
 	view := upgrade.NewView(all)
 	for _, state := range all.Hosts {
@@ -108,6 +110,10 @@ func newHost(in Host) *host {
 		s := &h.Machine.Status
 		s.Host, s.Versions, s.OS = h.facts.Identity(), h.facts.Versions(), h.facts.ObservedOS(h.Machine.Spec.OS)
 	}
+	if last := h.lastKubelet(); h.reported && h.facts.Kubelet != nil && upstream(h.facts.Kubelet.Running) == "" && last != "" {
+		h.facts.Kubelet = &upgrade.ComponentFacts{Installed: last}
+		install(&h.facts, "kubelet", upstream(last))
+	}
 	h.from = h.Machine.Status.Versions.DeepCopy()
 	return h
 }
@@ -121,6 +127,23 @@ func (h *host) disown() {
 	s.History = nil
 	h.note(upgrade.Finding{Severity: upgrade.SeverityWarning, Reason: FindingHostReplaced,
 		Message: fmt.Sprintf("the facts are of the host with machine id %s, and the Machine's status is of one with %s: the history in it permits this host no lower version; if the host was replaced or installed anew, its agent reports it, if not, give the facts of the right host", h.facts.Host.MachineID, s.Host.MachineID)})
+}
+
+// state is the host as the planner of the fleet wants it.
+func (h *host) state() upgrade.HostState {
+	state := upgrade.StateOf(&h.Machine)
+	state.LastKubelet = h.lastKubelet()
+	return state
+}
+
+// lastKubelet is what a kubelet that does not run was last: what is installed, else what its Node says.
+func (h *host) lastKubelet() string {
+	if h.Facts != nil {
+		if last := h.Facts.LastKubelet(); last != "" {
+			return last
+		}
+	}
+	return h.NodeKubelet
 }
 
 // judge plans one hop of one machine, and moves what is known of it on.

@@ -13,6 +13,9 @@ type HostState struct {
 	// Versions are observed. A Node that Refit does not manage has at least its kubelet;
 	// a control plane that it does not manage has at least its API server.
 	Versions v1alpha1.ObservedVersions
+	// LastKubelet is the kubelet that was last seen where none runs: what is installed, or
+	// what the Node reported. It counts for skew, and is what a repair starts from.
+	LastKubelet string
 	// Managed says that the host has a Machine; others count for skew but are never moved.
 	Managed bool
 	// Wish is spec.versions of a managed host.
@@ -96,9 +99,19 @@ func (h HostState) control() ControlFacts {
 	return ControlFacts{APIServer: c.APIServer, ControllerManager: c.ControllerManager, Scheduler: c.Scheduler}
 }
 
-// kubelet is the observed kubelet.
+// kubeletRuns says that the observed kubelet is one that runs.
+func (h HostState) kubeletRuns() bool {
+	_, ok := ParseKubernetes(h.Versions.Kubelet)
+	return ok
+}
+
+// kubelet is the observed kubelet; of one that does not run, what it was last.
 func (h HostState) kubelet() (Version, *Blocked) {
-	v, ok := ParseKubernetes(h.Versions.Kubelet)
+	text := h.Versions.Kubelet
+	if !h.kubeletRuns() {
+		text = h.LastKubelet
+	}
+	v, ok := ParseKubernetes(text)
 	if !ok {
 		return v, wait(ReasonVersionUnknown, "the kubelet of %s reports version %q, which is no version: nothing is planned on a guess; see that its agent and its kubelet run", h.Name, h.Versions.Kubelet)
 	}

@@ -28,6 +28,11 @@ func (h Hop) Assignment(generation int64) v1alpha1.Assignment {
 // met is a refusal as well: the difference is one that no hop can close.
 func NextAssignment(fleet Fleet, m *v1alpha1.Machine) (*v1alpha1.Assignment, *Blocked) {
 	host := StateOf(m)
+	for _, h := range fleet.Hosts {
+		if h.Managed && h.Name == m.Name {
+			host.LastKubelet = h.LastKubelet
+		}
+	}
 	target, role, skew, blocked := NextTarget(fleet, host, host.Wish)
 	if blocked != nil {
 		return nil, blocked

@@ -183,6 +183,11 @@ func (n *next) kubelet(hop Version) *Blocked {
 	if err != nil {
 		return err
 	}
+	if !n.host.kubeletRuns() {
+		if err := n.deadKubelet(now, wish, hop); err != nil {
+			return err
+		}
+	}
 	if now.Equal(wish) {
 		return nil
 	}
@@ -194,6 +199,18 @@ func (n *next) kubelet(hop Version) *Blocked {
 		return err
 	}
 	return n.moveKubelet(now, wish, hop, api)
+}
+
+// deadKubelet says what another version cannot mend: a kubelet that has the wished one
+// already, and a control plane, whose static pods only a running kubelet exchanges.
+func (n *next) deadKubelet(now, wish, hop Version) *Blocked {
+	switch {
+	case now.Equal(wish):
+		return wait(ReasonVersionUnknown, "the kubelet of %s does not run, and the one it has is %s already, as spec wants: see why it does not run (journalctl -u kubelet on the host), or set spec.versions.kubelet to another release", n.host.Name, now.Raw())
+	case hop.Known():
+		return wait(ReasonVersionUnknown, "the kubelet of %s does not run, and no control plane goes to %s without it: see why it does not run (journalctl -u kubelet on the host), or repair it first with spec.versions.kubelet alone", n.host.Name, hop)
+	}
+	return nil
 }
 
 // moveKubelet takes the kubelet as far as it may go, or leaves it for a later window.

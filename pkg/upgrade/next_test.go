@@ -375,3 +375,69 @@ func TestAnAPIServerCountsThoughItsMachineLacksTheRole(t *testing.T) {
 		assert.Equal(t, w.Wish, target.Versions)
 	})
 }
+
+// Casebook B71: what is broken may be mended, and holds up nobody that it is no danger to.
+func TestAKubeletThatDoesNotRunIsJudgedByWhatItWasLast(t *testing.T) {
+	dead := func(last, wish string) HostState {
+		h := at("broken", v1alpha1.Unknown, "", wishKubelet(wish))
+		h.LastKubelet = last
+		return h
+	}
+	there := at("cp1", "v1.37.2", "v1.37.2", wishBoth("v1.37.2"))
+	for name, tc := range map[string]struct {
+		host   HostState
+		target string
+		reason string
+		says   string
+	}{
+		"another release is a repair":           {dead("v1.36.1", "v1.36.4"), "v1.36.4", "", ""},
+		"another minor is a repair":             {dead("v1.36.1", "v1.37.2"), "v1.37.2", "", ""},
+		"a release that is wished and there":    {dead("v1.36.1", "v1.36.1"), "", ReasonVersionUnknown, "see why it does not run"},
+		"skew holds for it too":                 {dead("v1.36.1", "v1.38.0"), "", ReasonWaitingForControlPlane, ""},
+		"it does not go back":                   {dead("v1.36.4", "v1.36.1"), "", ReasonDowngradeRefused, ""},
+		"nothing is known of it":                {dead("", "v1.37.2"), "", ReasonVersionUnknown, "broken"},
+		"what it was last is no version either": {dead("27+", "v1.37.2"), "", ReasonVersionUnknown, "broken"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			target, _, _, blocked := NextTarget(Fleet{Hosts: []HostState{there, tc.host}}, tc.host, tc.host.Wish)
+			assert.EqualValues(t, tc.target, target.Kubelet)
+			if tc.reason == "" {
+				require.Nil(t, blocked)
+				return
+			}
+			assert.Contains(t, requireBlocked(t, blocked, tc.reason).Message, tc.says)
+		})
+	}
+
+	cp := at("cp1", "v1.36.3", "v1.36.3", wishBoth("v1.37.2"))
+	for name, tc := range map[string]struct{ last, reason string }{
+		"one that was near enough does not hold up the control plane": {"v1.36.1", ""},
+		"one that would be left behind does":                          {"v1.33.1", ReasonWaitingForKubelets},
+		"and one of which nothing is known":                           {"", ReasonVersionUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			target, _, _, blocked := NextTarget(Fleet{Hosts: []HostState{cp, dead(tc.last, "")}}, cp, cp.Wish)
+			if tc.reason == "" {
+				require.Nil(t, blocked)
+				assert.EqualValues(t, "v1.37.2", target.ControlPlane)
+				return
+			}
+			requireBlocked(t, blocked, tc.reason)
+		})
+	}
+	t.Run("a control plane does not move without its kubelet, which can be repaired first", func(t *testing.T) {
+		broken := at("cp1", v1alpha1.Unknown, "v1.36.3", wishBoth("v1.37.2"))
+		broken.LastKubelet = "v1.36.3"
+		_, _, _, blocked := NextTarget(Fleet{Hosts: []HostState{broken}}, broken, broken.Wish)
+		assert.Contains(t, requireBlocked(t, blocked, ReasonVersionUnknown).Message, "repair it first with spec.versions.kubelet alone")
+		broken.LastKubelet, broken.Wish = "v1.36.1", wishKubelet("v1.36.3")
+		target, _, _, blocked := NextTarget(Fleet{Hosts: []HostState{broken}}, broken, broken.Wish)
+		require.Nil(t, blocked)
+		assert.EqualValues(t, "v1.36.3", target.Kubelet)
+	})
+	t.Run("the walk of the fleet takes it along", func(t *testing.T) {
+		hops, blocked := Hops(Fleet{Hosts: []HostState{cp, dead("v1.36.1", "v1.37.2")}})
+		assert.Empty(t, blocked)
+		assert.Len(t, hops, 2)
+	})
+}

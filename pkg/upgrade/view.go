@@ -52,7 +52,7 @@ func (v *View) readAPIServers() {
 
 // addKubelet counts a host's kubelet; hosts that are not managed and report none have none.
 func (v *View) addKubelet(h HostState) {
-	if !h.hasKubelet() || h.Versions.Kubelet == "" && !h.Managed {
+	if !h.hasKubelet() || h.Versions.Kubelet == "" && h.LastKubelet == "" && !h.Managed {
 		return
 	}
 	version, err := h.kubelet()
