@@ -119,7 +119,7 @@ func (p *planner) checkKubelet() error {
 		return p.notPackaged("the kubelet of this host runs %s but no package %s is installed: Refit moves packages, and leaves a kubelet that was installed otherwise alone", now.Raw(), packageKubelet)
 	}
 	if newest := later(now, packageUpstream(pkg.Version)); want.LessThan(newest) && !p.recorded() {
-		return refuse(ReasonDowngradeRefused, "the kubelet of this host is at %s and the target is %s: a lower version is refused, unless this host has run the whole target under Refit before; set spec.versions.kubelet to %s or newer", newest.Raw(), want.Raw(), newest)
+		return refuse(ReasonDowngradeRefused, "the kubelet of this host is at %s and the target is %s: a lower version is refused, unless this host has run the whole target under Refit before, next to what else it runs now; set spec.versions.kubelet to %s or newer", newest.Raw(), want.Raw(), newest)
 	}
 	return nil
 }
@@ -182,7 +182,7 @@ func (p *planner) judgeRuntime(want, now Version) error {
 		return nil
 	}
 	if !want.SameMinor(newest) {
-		return refuse(ReasonDowngradeRefused, "%s is at %s on this host and the target is %s: a lower minor is refused, unless this host has run the whole target under Refit before; set spec.versions.containerRuntime.version to %s or newer", name, newest.Raw(), want.Raw(), newest.Upstream())
+		return refuse(ReasonDowngradeRefused, "%s is at %s on this host and the target is %s: a lower minor is refused, unless this host has run the whole target under Refit before, next to what else it runs now; set spec.versions.containerRuntime.version to %s or newer", name, newest.Raw(), want.Raw(), newest.Upstream())
 	}
 	p.find(warning(FindingRuntimeDowngrade, "%s goes back from %s to %s, as spec has it pinned", name, newest.Raw(), want.Raw()))
 	return nil
@@ -354,8 +354,10 @@ func kubeletSkew(kubelet Version) int {
 	return maxKubeletSkew
 }
 
-// recorded says that the host has run the target's set of versions before.
-func (p *planner) recorded() bool { return recordedIn(p.in.Record, p.in.Assignment.Target.Versions) }
+// recorded says that the host has run the target's set of versions before, next to what stays.
+func (p *planner) recorded() bool {
+	return recordedIn(p.in.Record, p.in.Assignment.Target.Versions, p.in.Facts.Versions())
+}
 
 func parseTarget(field, text string) (Version, error) {
 	v, ok := ParseKubernetes(text)

@@ -191,8 +191,8 @@ func (n *next) kubelet(hop Version) *Blocked {
 	if now.Equal(wish) {
 		return nil
 	}
-	if wish.LessThan(now) && !recordedIn(n.host.Record, n.wish) {
-		return refuse(ReasonDowngradeRefused, "the kubelet of %s runs %s and spec wants %s: a lower version is refused, unless this machine has run all of spec.versions under Refit before; %s", n.host.Name, now.Raw(), wish.Raw(), n.view.instead(n.host.Name, now))
+	if wish.LessThan(now) && !recordedIn(n.host.Record, n.wish, &n.host.Versions) {
+		return refuse(ReasonDowngradeRefused, "the kubelet of %s runs %s and spec wants %s: a lower version is refused, unless this machine has run all of spec.versions under Refit before, next to what else it runs now; %s", n.host.Name, now.Raw(), wish.Raw(), n.view.instead(n.host.Name, now))
 	}
 	api, err := n.view.apiServers(n.host.Name, hop)
 	if err != nil {

@@ -210,7 +210,7 @@ func TestGoingBackIsOnlyForWhatWasRunBefore(t *testing.T) {
 	_, _, _, blocked := NextTarget(fleet, w, w.Wish)
 	refused := requireBlocked(t, blocked, ReasonDowngradeRefused)
 	assert.True(t, refused.Terminal)
-	assert.Contains(t, refused.Message, "a lower version is refused, unless this machine has run all of spec.versions under Refit before; set spec.versions.kubelet to v1.37.2 or newer")
+	assert.Contains(t, refused.Message, "a lower version is refused, unless this machine has run all of spec.versions under Refit before, next to what else it runs now; set spec.versions.kubelet to v1.37.2 or newer")
 
 	w.Record = []v1alpha1.Versions{wishKubelet("v1.36.3")}
 	target, _, _, blocked := NextTarget(fleet, w, w.Wish)
