@@ -505,3 +505,113 @@ func TestAPoolThatMatchesNoMachineIsNotSilent(t *testing.T) {
 	_, err = planned(t, worker("w1", "v1.36.3", "v1.36.3"), "", "machine/none")
 	require.ErrorContains(t, err, "machine/none is not there")
 }
+
+// offering is an index of Kubernetes packages at some releases.
+func offering(minor string, releases ...string) string {
+	uri := "https://pkgs.example/" + minor + "/deb/"
+	text := "  - uri: " + uri + "\n    suites: [/]\n    packages: [containerd, containerd.io, cri-o, cri-tools, kubeadm, kubectl, kubelet, kubernetes-cni, runc]\n    candidates:\n"
+	for _, release := range releases {
+		for _, name := range []string{"kubelet", "kubeadm"} {
+			text += "    - {name: " + name + ", version: " + release + "-1.1, source: \"" + uri + "\", path: ./" + name + "_" + release + ".deb, sha256: " + name + release + ", size: 1}\n"
+		}
+	}
+	return text
+}
+
+// threeMinors are Machines from v1.34.4 to v1.37.2, and what is known of their hosts.
+func threeMinors(controlPlanes []string, indexes func(name string) string) (objects, facts string) {
+	text := "apiVersion: facts.refit.dev/v1\nkind: Facts\nhost: {hostname: NAME, machineID: id-NAME, bootID: b}\nos: {id: debian, versionID: '12', family: apt, architecture: amd64}\n" +
+		"kubelet: {running: v1.34.4, installed: v1.34.4, unit: kubelet.service, active: true}\nkubeadm: {installed: v1.34.4}\n" +
+		"containerRuntime: {name: containerd, running: v2.1.4, installed: 2.1.4, unit: containerd.service, ready: true}\nnode: {name: NAME}\nCONTROL\nreboot: {}\n" +
+		"packages:\n  manager: apt\n  installed:\n  - {name: containerd, version: 2.1.4-1}\n  - {name: kubeadm, version: 1.34.4-1.1}\n  - {name: kubelet, version: 1.34.4-1.1}\n" +
+		"  sources:\n  - {file: /etc/apt/sources.list.d/kubernetes.list, line: 1, uri: \"https://pkgs.example/v1.34/deb/\", suites: [/], provides: [cri-tools, kubeadm, kubectl, kubelet, kubernetes-cni]}\n  indexes:\n"
+	control := "controlPlane: {apiServer: v1.34.4, controllerManager: v1.34.4, scheduler: v1.34.4, etcd: 3.6.4}"
+	for _, name := range controlPlanes {
+		objects += controlPlane(name, "v1.34.4", "v1.37.2")
+		facts += strings.NewReplacer("NAME", name, "CONTROL", control).Replace(text) + indexes(name) + "---\n"
+	}
+	facts += strings.NewReplacer("NAME", "w", "CONTROL\n", "").Replace(text) + offering("v1.37", "1.37.2")
+	return objects + worker("w", "v1.34.4", "v1.37.2"), facts
+}
+
+// The counts are those of docs/planning.md.
+func TestThreeMinorsArePlannedInOneGo(t *testing.T) {
+	for name, tc := range map[string]struct {
+		controlPlanes []string
+		drains        []int
+	}{
+		"one control plane":    {[]string{"cp-1"}, []int{3, 1}},
+		"three control planes": {[]string{"cp-1", "cp-2", "cp-3"}, []int{4, 4, 3, 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects, facts := threeMinors(tc.controlPlanes, func(string) string {
+				return offering("v1.35", "1.35.9", "1.35.10", "1.36.7") + offering("v1.36", "1.36.0~rc.1", "1.36.3") + offering("v1.37", "1.37.2", "1.37.4")
+			})
+			list, err := planned(t, objects, facts)
+			require.NoError(t, err)
+			var drains []int
+			for _, item := range list.Items {
+				require.Nil(t, item.Refusal, item.Machine)
+				drains = append(drains, item.Drains)
+				assert.NotEmpty(t, item.Hash)
+			}
+			assert.Equal(t, tc.drains, drains)
+			var way []string
+			for _, hop := range list.Items[0].Hops {
+				if hop.Target.ControlPlane != "" {
+					way = append(way, string(hop.Target.ControlPlane))
+				}
+			}
+			assert.Equal(t, []string{"v1.35.10", "v1.36.3", "v1.37.2"}, way)
+			findings := list.Items[0].Findings
+			require.NotEmpty(t, findings)
+			assert.Equal(t, preview.FindingReleaseChosen, findings[0].Reason)
+			assert.Contains(t, findings[0].Message, "v1.35 is passed through with v1.35.10")
+		})
+	}
+}
+
+func TestAReleaseInBetweenIsOneThatEveryControlPlaneCanGet(t *testing.T) {
+	whole := offering("v1.35", "1.35.9", "1.35.10") + offering("v1.36", "1.36.3") + offering("v1.37", "1.37.2")
+	for name, tc := range map[string]struct {
+		indexes func(name string) string
+		way     string
+		says    string
+	}{
+		"a mirror that lags behind": {func(name string) string {
+			if name == "cp-2" {
+				return offering("v1.35", "1.35.9") + offering("v1.36", "1.36.3") + offering("v1.37", "1.37.2")
+			}
+			return whole
+		}, "v1.35.9", ""},
+		"a host whose repositories are not known is asked for nothing": {func(name string) string {
+			if name == "cp-2" {
+				return offering("v1.37", "1.37.2")
+			}
+			return whole
+		}, "v1.35.10", ""},
+		"nothing in common": {func(name string) string {
+			if name == "cp-2" {
+				return offering("v1.35", "1.35.8") + offering("v1.36", "1.36.3") + offering("v1.37", "1.37.2")
+			}
+			return whole
+		}, "", "the facts of cp-1, cp-2 offer no release of v1.35 that all of them can get"},
+		"no minor in between": {func(string) string { return offering("v1.37", "1.37.2") }, "", "refit-agent facts --minor v1.35 --minor v1.36 prints on the control-plane hosts"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects, facts := threeMinors([]string{"cp-1", "cp-2"}, tc.indexes)
+			list, err := planned(t, objects, facts, "cp-1")
+			require.NoError(t, err)
+			cp := list.Items[0]
+			if tc.says == "" {
+				require.Nil(t, cp.Refusal)
+				assert.EqualValues(t, tc.way, cp.Hops[0].Target.ControlPlane)
+				return
+			}
+			require.NotNil(t, cp.Refusal)
+			assert.Equal(t, upgrade.ReasonHopVersionUnknown, cp.Refusal.Reason)
+			assert.Contains(t, cp.Refusal.Message, tc.says)
+			assert.Contains(t, cp.Refusal.Message, "set spec.versions.controlPlane and spec.versions.kubelet of every control-plane Machine to one release of v1.35 first")
+		})
+	}
+}

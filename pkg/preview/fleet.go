@@ -50,6 +50,9 @@ func New(in Input) PlanList {
 		f.hosts[h.Machine.Name] = one
 		all.Hosts = append(all.Hosts, one.state())
 	}
+	f.readPassed(in.Hosts)
+	f.readBetween(in.Hosts)
+	all.HopPatch = f.between.releases
 	view := upgrade.NewView(all)
 	for _, state := range all.Hosts {
 		h := f.hosts[state.Name]
@@ -64,7 +67,8 @@ func New(in Input) PlanList {
 	_, blocked := upgrade.JudgedHops(all, f.judge)
 	list := PlanList{APIVersion: v1alpha1.GroupVersion.String(), Kind: Kind, Items: []MachinePlan{}}
 	for _, h := range in.Hosts {
-		list.Items = append(list.Items, f.hosts[h.Machine.Name].plan(blocked[h.Machine.Name]))
+		one := f.hosts[h.Machine.Name]
+		list.Items = append(list.Items, one.plan(f.unknownBetween(one, blocked[h.Machine.Name])))
 	}
 	slices.SortStableFunc(list.Items, func(a, b MachinePlan) int {
 		return cmp.Or(cmp.Compare(first(a), first(b)), cmp.Compare(a.Machine, b.Machine))
@@ -84,6 +88,9 @@ type fleet struct {
 	now   time.Time
 	hosts map[string]*host
 	hops  int
+	// passed are the minors that some control plane passes through.
+	passed  []string
+	between between
 }
 
 // host is a Host on its way.
@@ -168,6 +175,7 @@ func (f *fleet) judge(hop upgrade.Hop) *upgrade.Blocked {
 	if published := h.published(assignment); published != nil {
 		plan.Hash, plan.Disruption, plan.Findings = published.Hash, published.Disruption, published.Findings
 	}
+	f.chosen(h, hop)
 	h.add(plan, assignment, &f.hops)
 	return nil
 }
