@@ -61,7 +61,7 @@ func (f *Fleet) input(namespace string, now time.Time) (preview.Input, error) {
 	}
 	for _, n := range f.nodes {
 		if !managed[n.Name] {
-			in.Unmanaged = append(in.Unmanaged, nodeState(n))
+			in.Unmanaged = append(in.Unmanaged, upgrade.Unmanaged(n.Name, n.Labels, n.Status.NodeInfo.KubeletVersion))
 		}
 	}
 	return in, nil

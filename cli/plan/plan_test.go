@@ -156,6 +156,8 @@ func TestTheWholeFleetCounts(t *testing.T) {
 		"a Node without a Machine that is a control plane":     {worker("w", "v1.36.3", "v1.37.2") + "\n{apiVersion: v1, kind: Node, metadata: {name: x, labels: {node-role.kubernetes.io/control-plane: \"\"}}, status: {nodeInfo: {kubeletVersion: v1.37.2}}}\n", preview.StateRefused, upgrade.ReasonVersionUnknown, 0},
 		"a control plane whose role was forgotten":             {worker("x", "v1.37.2", "v1.37.2") + roleless("w", "v1.36.3"), preview.StateRefused, upgrade.ReasonRoleMismatch, 0},
 		"a worker next to one whose role was forgotten":        {roleless("x", "v1.36.3") + worker("w", "v1.36.3", "v1.37.2"), preview.StateRefused, upgrade.ReasonWaitingForControlPlane, 0},
+		"a Node without a Machine that has the old label":      {controlPlane("cp", "v1.37.2", "v1.37.2") + worker("w", "v1.36.3", "v1.37.2") + "\n{apiVersion: v1, kind: Node, metadata: {name: x, labels: {node-role.kubernetes.io/master: \"\"}}, status: {nodeInfo: {kubeletVersion: v1.37.2}}}\n", preview.StateRefused, upgrade.ReasonVersionUnknown, 0},
+		"a worker whose control plane has only a status":       {worker("w", "v1.36.3", "v1.37.2") + "\n{apiVersion: refit.dev/v1alpha1, kind: Machine, metadata: {name: hosted}, spec: {roles: [ControlPlane], availability: OutOfService}, status: {versions: {controlPlane: {apiServer: v1.37.2}}}}\n", preview.StatePending, "", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			list, err := planned(t, tc.objects, "", "w")

@@ -42,3 +42,16 @@ func TestANodeSaysWhatAKubeletThatDoesNotRunWasLast(t *testing.T) {
 	require.NotNil(t, blocked)
 	assert.Equal(t, upgrade.ReasonVersionUnknown, blocked.Reason)
 }
+
+func TestAControlPlaneWithoutAMachineCountsByItsLabels(t *testing.T) {
+	for _, label := range []string{"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"} {
+		t.Run(label, func(t *testing.T) {
+			machines := []v1alpha1.Machine{machine("w1", v1alpha1.RoleWorker, v1alpha1.Versions{Kubelet: "v1.37.2"}, v1alpha1.ObservedVersions{Kubelet: "v1.36.3"})}
+			nodes := []corev1.Node{node("w1", "v1.36.3"), node("cp1", "v1.36.3", label)}
+			_, blocked := upgrade.NextAssignment(fleet.ForPlanner(machines, nodes), &machines[0])
+			require.NotNil(t, blocked)
+			assert.Equal(t, upgrade.ReasonVersionUnknown, blocked.Reason)
+			assert.Contains(t, blocked.Message, "Node cp1 is a control plane without a Machine")
+		})
+	}
+}

@@ -34,7 +34,8 @@ type HostState struct {
 
 // Fleet is every host of one cluster: managed or not, ready or not. All of them
 // count for skew. A control plane that has no host of its own here (hosted
-// elsewhere) is added as an unmanaged host with the versions of its live API servers.
+// elsewhere) is an unmanaged host with the versions of its live API servers, where the
+// caller knows them.
 type Fleet struct {
 	Hosts []HostState
 	// HopPatch gives the release to use for a minor that is only passed through: v1.36 → v1.36.3.
@@ -121,6 +122,9 @@ func (h HostState) kubelet() (Version, *Blocked) {
 // apiServer is the version of the API server on the host.
 func (h HostState) apiServer() (Version, *Blocked) {
 	v, ok := ParseKubernetes(h.control().APIServer)
+	if !ok && !h.Managed {
+		return v, wait(ReasonVersionUnknown, "Node %s is a control plane without a Machine, so nobody reports which version its API server is, and no kubelet can be judged: adopt it (kubectl refit adopt --apply) and install the agent there; a plan from files takes its Machine and its facts", h.Name)
+	}
 	if !ok {
 		return v, wait(ReasonVersionUnknown, "the API server of %s reports version %q, which is no version: nothing is planned on a guess; see that its agent runs and its API server answers", h.Name, h.control().APIServer)
 	}

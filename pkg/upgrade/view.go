@@ -90,7 +90,7 @@ func (v *View) replace(old, now HostState) {
 func (v *View) apiServers(host string, hop Version) (versionRange, *Blocked) {
 	var all versionRange
 	if len(v.control) == 0 {
-		return all, wait(ReasonSkewUnknown, "no API server of this cluster is known, so no kubelet can be judged: add the control plane's Machines, or let the coordinator see its Nodes")
+		return all, wait(ReasonSkewUnknown, "no API server of this cluster is known, so no kubelet can be judged: adopt the control plane's Nodes (kubectl refit adopt --apply) and install the agent there; a plan from files takes their Machines with a status, or with their facts. Under a control plane that is hosted elsewhere kubelets are not moved yet: remove spec.versions.kubelet, and the rest goes on")
 	}
 	if v.unread != nil {
 		return all, v.unread
