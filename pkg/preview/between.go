@@ -62,8 +62,9 @@ func (f *fleet) readPassed(hosts []Host) {
 
 // chosen says that a hop goes to a release that facts offered, and what the cluster needs for it.
 func (f *fleet) chosen(h *host, hop upgrade.Hop) {
-	v, ok := upgrade.ParseKubernetes(string(hop.Target.ControlPlane))
-	if !ok || h.Machine.Spec.Versions == nil || f.between.releases[v.Minor()] != string(hop.Target.ControlPlane) || hop.Target.ControlPlane == h.Machine.Spec.Versions.ControlPlane {
+	to, wish := hop.Target.ControlPlane, h.Machine.Spec.Versions
+	v, ok := upgrade.ParseKubernetes(string(to))
+	if !ok || wish == nil || to == wish.ControlPlane || f.between.releases[v.Minor()] != string(to) {
 		return
 	}
 	h.note(upgrade.Finding{Severity: upgrade.SeverityInfo, Reason: FindingReleaseChosen, Message: fmt.Sprintf(

@@ -253,24 +253,24 @@ func (p *planner) checkArchitecture() error {
 // checkMissingRole refuses a host whose control plane its roles do not name, also when
 // nothing is to be done: no kubelet of the fleet is judged rightly until they do.
 func (p *planner) checkMissingRole() error {
-	seen := p.in.Facts.Versions().ControlPlane
-	if c := p.in.Facts.Control; c != nil && c.APIServer == "" && c.Manifests["kube-apiserver"] != "" {
-		seen.APIServer = c.Manifests["kube-apiserver"]
-	}
-	if message := missingRole(p.in.Spec.Roles, seen); message != "" {
-		return refuse(ReasonRoleMismatch, "%s", message)
+	if len(p.in.Spec.Roles) > 0 && !slices.Contains(p.in.Spec.Roles, v1alpha1.RoleControlPlane) && p.hasAPIServer() {
+		return refuse(ReasonRoleMismatch, "%s", roleMissing)
 	}
 	return nil
 }
 
+// hasAPIServer says that the host has an API server, whether it answers or not.
+func (p *planner) hasAPIServer() bool {
+	control := p.in.Facts.Control
+	return control != nil && (control.APIServer != "" || control.Manifests["kube-apiserver"] != "")
+}
+
 // checkRoles sees that the host has a control plane when its Machine says so.
 func (p *planner) checkRoles() error {
-	control := p.in.Facts.Control
-	has := control != nil && (control.APIServer != "" || control.Manifests["kube-apiserver"] != "")
 	wants := slices.Contains(p.in.Spec.Roles, v1alpha1.RoleControlPlane)
 	why := p.probeFailed("controlPlane")
 	switch {
-	case has || !wants:
+	case p.hasAPIServer() || !wants:
 		return nil
 	case why != "":
 		return wait(ReasonVersionUnknown, "it could not be found out whether this host runs a control plane (%s), and spec.roles says so: see that its manifests can be read", why)

@@ -43,8 +43,8 @@ type next struct {
 }
 
 func (n *next) plan() *Blocked {
-	if message := missingRole(n.host.Roles, n.host.Versions.ControlPlane); message != "" {
-		return refuse(ReasonRoleMismatch, "%s: %s", n.host.Name, message)
+	if missesRole(n.host.Roles, n.host.Versions.ControlPlane) {
+		return refuse(ReasonRoleMismatch, "%s runs an API server, but its spec.roles has no ControlPlane: add it, so that it is upgraded in its order and with its limits", n.host.Name)
 	}
 	n.last = true
 	hop, err := n.controlPlane()

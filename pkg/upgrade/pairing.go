@@ -35,15 +35,20 @@ func (p *planner) checkPairing() error {
 	if _, judged := runtimeFloors[v1alpha1.RuntimeName(r.Name)]; judged && !runtime.Known() {
 		return wait(ReasonVersionUnknown, "the version of %s on this host is %q, so it is not known whether kubelet %s takes it: see that the runtime runs", r.Name, firstOf(runtimeText(r)...), after.Raw())
 	}
-	for _, floor := range runtimeFloors[v1alpha1.RuntimeName(r.Name)] {
-		kubelet, _ := ParseKubernetes(floor.kubelet)
+	return p.checkFloors(r.Name, runtime, after)
+}
+
+// checkFloors looks a pair up in the table. Under a kubelet that is not known a runtime may only go forward.
+func (p *planner) checkFloors(name string, runtime, kubelet Version) error {
+	for _, floor := range runtimeFloors[v1alpha1.RuntimeName(name)] {
+		from, _ := ParseKubernetes(floor.kubelet)
 		least, _ := ParseRelease(floor.runtime)
 		switch {
 		case !runtime.LessThan(least):
-		case !after.Known() && runtime.LessThan(p.want.runtimeNow):
-			return wait(ReasonVersionUnknown, "the version of the kubelet on this host is not known, so neither is whether it takes %s %s: see that the kubelet runs", r.Name, runtime.Raw())
-		case after.Known() && after.MinorsAhead(kubelet) >= 0:
-			return refuse(ReasonRuntimeTooOld, "kubelet %s does not take %s %s (%s): set spec.versions.containerRuntime.version to %s or newer, which moves first in the same window", after.Raw(), r.Name, runtime.Raw(), floor.why, floor.runtime)
+		case !kubelet.Known() && runtime.LessThan(p.want.runtimeNow):
+			return wait(ReasonVersionUnknown, "the version of the kubelet on this host is not known, so neither is whether it takes %s %s: see that the kubelet runs", name, runtime.Raw())
+		case kubelet.Known() && kubelet.MinorsAhead(from) >= 0:
+			return refuse(ReasonRuntimeTooOld, "kubelet %s does not take %s %s (%s): set spec.versions.containerRuntime.version to %s or newer, which moves first in the same window", kubelet.Raw(), name, runtime.Raw(), floor.why, floor.runtime)
 		}
 	}
 	return nil

@@ -16,13 +16,13 @@ func RoleContradiction(roles []v1alpha1.Role, f *Facts) string {
 	return ""
 }
 
-// missingRole says that a machine runs a control plane that its roles do not name; "" when
-// it does not. Its order, its drain and its gates are decided by the role.
-func missingRole(roles []v1alpha1.Role, seen *v1alpha1.ObservedControlPlane) string {
-	if len(roles) == 0 || slices.Contains(roles, v1alpha1.RoleControlPlane) || !runsControlPlane(seen) {
-		return ""
-	}
-	return "this host runs an API server, but spec.roles has no ControlPlane: add it, so that the host is upgraded in its order and with its limits"
+// roleMissing is what a host is told whose control plane its roles do not name: its order,
+// its drain and its gates are decided by the role.
+const roleMissing = "this host runs an API server, but spec.roles has no ControlPlane: add it, so that the host is upgraded in its order and with its limits"
+
+// missesRole says that a machine runs a control plane that its roles do not name.
+func missesRole(roles []v1alpha1.Role, seen *v1alpha1.ObservedControlPlane) bool {
+	return len(roles) > 0 && !slices.Contains(roles, v1alpha1.RoleControlPlane) && runsControlPlane(seen)
 }
 
 // runsControlPlane says that there is an API server, even one that does not say its

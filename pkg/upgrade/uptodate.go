@@ -21,8 +21,8 @@ func UpToDate(spec v1alpha1.MachineSpec, status v1alpha1.MachineStatus) (ok bool
 	if status.Versions == nil {
 		return false, ReasonNotReported, "the agent of this host has not reported yet"
 	}
-	if message := missingRole(spec.Roles, status.Versions.ControlPlane); message != "" {
-		return false, ReasonRoleMismatch, message
+	if missesRole(spec.Roles, status.Versions.ControlPlane) {
+		return false, ReasonRoleMismatch, roleMissing
 	}
 	d := &differences{}
 	if w := spec.Versions; w != nil {

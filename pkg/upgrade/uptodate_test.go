@@ -120,4 +120,8 @@ func TestAControlPlaneThatSpecDoesNotNameIsNotUpToDate(t *testing.T) {
 
 	_, err := NewPlan(PlanInput{Machine: "w1", Spec: worker(), Facts: controlPlaneFacts("v1.36.3", "1.7.28")})
 	requireBlocked(t, err, ReasonRoleMismatch)
+	silent := controlPlaneFacts("v1.36.3", "1.7.28")
+	silent.Control = &ControlFacts{Manifests: map[string]string{"kube-apiserver": "latest"}}
+	_, err = NewPlan(PlanInput{Machine: "w1", Spec: worker(), Facts: silent})
+	requireBlocked(t, err, ReasonRoleMismatch)
 }
