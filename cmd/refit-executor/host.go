@@ -11,7 +11,6 @@ import (
 
 	"github.com/refit-dev/refit/agent/executor"
 	"github.com/refit-dev/refit/agent/executor/steps"
-	"github.com/refit-dev/refit/agent/host/apt"
 	"github.com/refit-dev/refit/agent/host/boot"
 	"github.com/refit-dev/refit/agent/host/controlplane"
 	"github.com/refit-dev/refit/agent/host/facts"
@@ -19,6 +18,7 @@ import (
 	"github.com/refit-dev/refit/agent/host/hooks"
 	"github.com/refit-dev/refit/agent/host/kubeadm"
 	"github.com/refit-dev/refit/agent/host/kubelet"
+	"github.com/refit-dev/refit/agent/host/packages"
 	"github.com/refit-dev/refit/agent/host/runtime"
 	"github.com/refit-dev/refit/agent/host/systemd"
 )
@@ -49,16 +49,16 @@ func (o *options) runtime(ctx context.Context) *runtime.Runtime {
 // host wires the real host together.
 func (o *options) host(ctx context.Context, operation string) steps.Host {
 	manager := systemd.New()
-	packages := apt.New(o.root)
+	packaged := packages.Of(o.root)
 	admin := kubeadm.New(o.root)
 	admin.LogName = operation
 	return steps.Host{
-		Packages: packages, Sources: packages, Backups: packages,
+		Packages: packaged, Sources: packaged, Backups: packaged,
 		Units: manager, Boot: boot.Boot{Root: o.root, Rebooter: manager},
 		Runtime: o.runtime(ctx), Kubeadm: admin, Kubelet: kubelet.New(o.root, manager),
 		ControlPlane: controlplane.New(o.root), Facts: facts.New(o.root, manager),
 		Files: files.Rooted{Root: o.root}, Hooks: hooks.New(o.root),
-		StageDir: packages.StageDir(), BackupDir: packages.BackupDir(), HoldPath: facts.HoldPath,
+		StageDir: packaged.StageDir(), BackupDir: packaged.BackupDir(), HoldPath: facts.HoldPath,
 	}
 }
 
@@ -67,7 +67,7 @@ func (o *options) stager(ctx context.Context) executor.Stager {
 	cri := o.runtime(ctx)
 	admin := kubeadm.New(o.root)
 	admin.Proxy = cri.Proxy
-	return executor.Stager{Packages: apt.New(o.root), Images: cri, Kubeadm: admin}
+	return executor.Stager{Packages: packages.Of(o.root), Images: cri, Kubeadm: admin}
 }
 
 // executor runs operations on the real host.

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/refit-dev/refit/agent/executor"
-	"github.com/refit-dev/refit/agent/host/apt"
 	"github.com/refit-dev/refit/agent/host/facts"
+	"github.com/refit-dev/refit/agent/host/packages"
 	"github.com/refit-dev/refit/agent/host/systemd"
 	"github.com/refit-dev/refit/pkg/upgrade"
 	"github.com/refit-dev/refit/pkg/usage"
@@ -57,7 +57,7 @@ func candidatesCommand(o *options) *cobra.Command {
 				return err
 			}
 			return explain(output, o.alone(cmd.Context(), func() error {
-				found, err := apt.New(o.root).Candidates(cmd.Context(), wanted)
+				found, err := packages.Of(o.root).Candidates(cmd.Context(), wanted)
 				if err != nil {
 					return outcome(err)
 				}

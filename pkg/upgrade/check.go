@@ -307,7 +307,7 @@ func (p *planner) checkHalfInstalled() error {
 	if len(broken) == 0 {
 		return nil
 	}
-	return wait(ReasonPackageDBBroken, "packages are half installed on this host: %s; finish them (on apt hosts: dpkg --configure -a), then the plan goes on by itself", strings.Join(broken, ", "))
+	return wait(ReasonPackageDBBroken, "packages are half installed on this host: %s; finish them (on apt hosts: dpkg --configure -a; on dnf hosts: dnf remove --duplicates), then the plan goes on by itself", strings.Join(broken, ", "))
 }
 
 // checkSkew keeps the kubelet between the oldest API server and the skew behind the newest.

@@ -47,6 +47,15 @@ func (d dependency) satisfiedBy(order Ordering, version string) bool {
 	return c > 0
 }
 
+// satisfies is satisfiedBy as the host's package manager has it: to rpm a version
+// without a release means every release of it, to dpkg a revision is part of the version.
+func (p *planner) satisfies(d dependency, version string) bool {
+	if p.in.Facts.Packages.Manager != "apt" && !strings.Contains(d.version, "-") {
+		version, _, _ = strings.Cut(version, "-")
+	}
+	return d.satisfiedBy(p.order, version)
+}
+
 // Helpers are packages that come along only because a package of Kubernetes or of
 // the runtime depends on them. No others are ever added to a plan.
 var Helpers = []string{packageCRITools, packageKubernetesCNI, packageRunc}
@@ -71,7 +80,7 @@ func (p *planner) addHelpers(changes []PackageChange) ([]PackageChange, error) {
 func (p *planner) helperFor(dependent PackageChange, alternatives []dependency, changes []PackageChange) (*PackageChange, error) {
 	var helpers []dependency
 	for _, d := range alternatives {
-		if d.satisfiedBy(p.order, p.versionAfter(d.name, changes)) {
+		if p.satisfies(d, p.versionAfter(d.name, changes)) {
 			return nil, nil
 		}
 		if slices.Contains(Helpers, d.name) {
@@ -125,7 +134,7 @@ func (p *planner) versionAfter(name string, changes []PackageChange) string {
 func (p *planner) bestFor(d dependency) (Candidate, bool) {
 	var fit []Candidate
 	for _, c := range p.in.Candidates {
-		if c.Name == d.name && d.satisfiedBy(p.order, c.Version) {
+		if c.Name == d.name && p.satisfies(d, c.Version) {
 			fit = append(fit, c)
 		}
 	}

@@ -181,7 +181,7 @@ func (s *sourceSet) follow(l lane) error {
 	case len(offering) == 0 && l.installed.SameMinor(l.target):
 		return nil // no other repository is needed; all that are configured are looked into
 	case len(offering) == 0:
-		return wait(ReasonSourceUnknown, "no source on this host is known to offer %s, so the repository of %s cannot be found: refresh the host's package lists (apt-get update), or name the repository in spec.packageSources as %q with %s in its URI",
+		return wait(ReasonSourceUnknown, "no source on this host is known to offer %s, so the repository of %s cannot be found: refresh the host's package lists (apt-get update, dnf makecache), or name the repository in spec.packageSources as %q with %s in its URI",
 			strings.Join(l.packages, " or "), l.target.Minor(), SourceKubernetes, minorPlaceholder)
 	case len(perMinor) == 0:
 		return nil // a mirror with no minor in its URI is used as it is
@@ -328,8 +328,8 @@ func (c SourceChange) covered(by SourceChange) bool {
 
 // restated says that spec wants a source of the host to say something else than it does, its URI apart.
 func (h hostSource) restated(c CandidateSource) bool {
-	return h.spec != nil && h.facts.File != "" &&
-		!(slices.Equal(c.Suites, h.facts.Suites) && slices.Equal(c.Components, h.facts.Components) && isKeyring(h.facts.SignedBy, c.SignedBy))
+	same := slices.Equal(c.Suites, h.facts.Suites) && slices.Equal(c.Components, h.facts.Components) && isKeyring(h.facts.SignedBy, c.SignedBy)
+	return h.spec != nil && h.facts.File != "" && !same
 }
 
 // isKeyring says that a source file names the keyring of a bare name, whatever its directory and ending.

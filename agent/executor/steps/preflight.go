@@ -74,7 +74,7 @@ func settledFacts(ctx context.Context, r Run) (upgrade.Facts, error) {
 		return facts, err
 	}
 	if broken := facts.Packages.Broken; len(broken) > 0 {
-		return facts, fail("PackageDBBroken", "packages %s are half installed or half configured and a repair did not help; see `dpkg --audit`",
+		return facts, fail("PackageDBBroken", "packages %s are half installed or half configured and a repair did not help; see `dpkg --audit`, or on dnf hosts `rpm -Va`",
 			strings.Join(broken, ", "))
 	}
 	return facts, nil

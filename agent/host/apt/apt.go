@@ -16,6 +16,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/refit-dev/refit/agent/host/command"
+	"github.com/refit-dev/refit/agent/host/packagefile"
 )
 
 const (
@@ -62,6 +63,8 @@ func (a *Apt) StageDir() string { return a.state("stage") }
 
 // BackupDir is private: only root reads it.
 func (a *Apt) BackupDir() string { return a.state("backup") }
+
+func (a *Apt) offers() packagefile.Offers { return packagefile.Offers(a.state("apt/offers.json")) }
 
 func (a *Apt) dpkgDir() string { return a.path("var/lib/dpkg") }
 

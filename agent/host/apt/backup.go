@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/refit-dev/refit/agent/host/files"
+	"github.com/refit-dev/refit/agent/host/packagefile"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
@@ -50,7 +50,7 @@ func (a *Apt) keep(ctx context.Context, name, version string) error {
 			return err
 		}
 		if path != "" {
-			return a.record(target, path)
+			return packagefile.Record(target, path)
 		}
 	}
 	candidate, err := a.indexed(ctx, name, version)
@@ -60,7 +60,7 @@ func (a *Apt) keep(ctx context.Context, name, version string) error {
 	if err := a.fetch(ctx, fileURI(candidate), candidate.SHA256, target); err != nil {
 		return err
 	}
-	return a.seal(target)
+	return packagefile.Seal(target)
 }
 
 // fileURI is where a candidate's file is, with every segment of its path escaped.
@@ -72,23 +72,6 @@ func fileURI(c upgrade.Candidate) string {
 	return strings.TrimSuffix(c.Source, "/") + "/" + strings.Join(segments, "/")
 }
 
-// record copies a file into the backup directory.
-func (a *Apt) record(target, path string) error {
-	if err := files.CopyAtomic(target, path, 0o600); err != nil {
-		return err //nolint:wrapcheck // says what it was copying
-	}
-	return a.seal(target)
-}
-
-// seal writes the digest beside the file; a file without one was cut off and does not count.
-func (a *Apt) seal(target string) error {
-	digest, _, err := files.Digest(target)
-	if err != nil {
-		return err //nolint:wrapcheck // says which file
-	}
-	return files.WriteAtomic(target+".sha256", []byte(digest+"\n"), 0o600)
-}
-
 // Find is the kept file of a package version, relative to the backup directory, and
 // its digest; fs.ErrNotExist when it was not kept.
 func (a *Apt) Find(_ context.Context, name, version string) (file, sha256 string, err error) {
@@ -96,13 +79,8 @@ func (a *Apt) Find(_ context.Context, name, version string) (file, sha256 string
 		return "", "", refuse("PackageInvalid", "package %q %q is not a name and a version of dpkg", name, version)
 	}
 	file = fileName(name, version)
-	digest, err := os.ReadFile(filepath.Join(a.BackupDir(), file+".sha256"))
-	if err != nil {
+	if sha256, err = packagefile.Sealed(filepath.Join(a.BackupDir(), file)); err != nil {
 		return "", "", fmt.Errorf("looking for the kept package %s %s: %w", name, version, err)
-	}
-	sha256 = strings.TrimSpace(string(digest))
-	if err := verify(filepath.Join(a.BackupDir(), file), sha256); err != nil {
-		return "", "", err
 	}
 	return file, sha256, nil
 }

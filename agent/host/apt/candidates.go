@@ -61,7 +61,7 @@ func (a *Apt) Candidates(ctx context.Context, request upgrade.CandidateRequest) 
 		}
 		all = append(all, found...)
 	}
-	return all, a.remember(request.Sources, all)
+	return all, a.offers().Remember(request.Sources, all)
 }
 
 // requested finds the source of a request that an index belongs to, by the number in its file's name.

@@ -8,31 +8,15 @@ import (
 	"os"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/refit-dev/refit/agent/host/command"
 	"github.com/refit-dev/refit/agent/host/files"
+	"github.com/refit-dev/refit/agent/host/packagefile"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
-// reserve is what stays free after a download, for the journal and the host's own logs.
-const reserve = 64 << 20
-
-// verify compares a file with its digest. A missing file is fs.ErrNotExist.
-func verify(path, sha256 string) error {
-	got, _, err := files.Digest(path)
-	if err != nil {
-		return err //nolint:wrapcheck // says which file
-	}
-	if got != sha256 {
-		return refuse("DigestMismatch", "%s has SHA-256 %s, the plan says %s; the file is not used", path, got, sha256)
-	}
-	return nil
-}
-
 // fetch puts a file with a known digest into a directory. One that is there already is not fetched again.
 func (a *Apt) fetch(ctx context.Context, uri, sha256, target string) error {
-	err := verify(target, sha256)
+	err := packagefile.Verify(target, sha256)
 	if err == nil {
 		return nil
 	}
@@ -45,7 +29,7 @@ func (a *Apt) fetch(ctx context.Context, uri, sha256, target string) error {
 		return err
 	}
 	defer os.Remove(partial) //nolint:errcheck // a leftover is overwritten next time
-	if err := verify(partial, sha256); err != nil {
+	if err := packagefile.Verify(partial, sha256); err != nil {
 		return err
 	}
 	return files.CopyAtomic(target, partial, 0o644)
@@ -72,18 +56,6 @@ func (a *Apt) download(ctx context.Context, uri, sha256, target string) error {
 		return fmt.Errorf("downloading %s: %w", uri, err)
 	}
 	return fetchFailure("downloading "+uri, result.Output(), err)
-}
-
-// room refuses a download that would fill the file system.
-func room(dir string, want int64) error {
-	var free unix.Statfs_t
-	if err := unix.Statfs(dir, &free); err != nil {
-		return fmt.Errorf("looking at the free space of %s: %w", dir, err)
-	}
-	if available := int64(free.Bavail) * free.Bsize; available < want+reserve {
-		return wait("NoSpace", "%s has %d MiB free; %d MiB are to be downloaded, and %d MiB stay free: remove something there", dir, available>>20, want>>20, reserve>>20)
-	}
-	return nil
 }
 
 // control reads name and version out of a package file.

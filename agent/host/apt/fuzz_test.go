@@ -2,13 +2,10 @@ package apt
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/refit-dev/refit/agent/host/command"
@@ -327,24 +324,5 @@ func FuzzFileURI(f *testing.F) {
 		require.True(t, strings.HasPrefix(uri, "https://mirror.example/v1.37/"))
 		require.NoError(t, checkURI(uri))
 		require.False(t, strings.ContainsAny(uri, "?#"))
-	})
-}
-
-// The memory of what repositories offer is a hint: damaged, it is begun anew.
-func FuzzOffers(f *testing.F) {
-	f.Add([]byte(`[{"uri":"https://pkgs.k8s.io/core:/stable:/v1.29/deb","packages":["kubeadm","kubelet"]}]`))
-	f.Add([]byte(`{"uri":1}`))
-	f.Add([]byte(`[null,{}]`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		a := New(t.TempDir())
-		require.NoError(t, os.MkdirAll(filepath.Dir(a.offersPath()), 0o755))
-		require.NoError(t, os.WriteFile(a.offersPath(), data, 0o600))
-		_ = a.remembered(t.Context())
-		require.NoError(t, a.remember([]upgrade.CandidateSource{{URI: "http://m/"}}, []upgrade.Candidate{{Name: "kubelet", Source: "http://m"}}))
-		offers, err := a.readOffers()
-		require.NoError(t, err)
-		assert.LessOrEqual(t, len(offers), maxRemembered)
-		assert.Equal(t, "http://m", offers[0].URI)
-		assert.True(t, slices.Contains(offers[0].Packages, "kubelet"))
 	})
 }

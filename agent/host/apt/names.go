@@ -1,9 +1,9 @@
 package apt
 
 import (
-	"fmt"
 	"regexp"
 
+	"github.com/refit-dev/refit/agent/host/packagefile"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
@@ -55,12 +55,7 @@ func checkChanges(changes []upgrade.PackageChange) error {
 	return nil
 }
 
-// refuse is a refusal that does not pass by itself.
-func refuse(reason, format string, args ...any) *upgrade.Blocked {
-	return &upgrade.Blocked{Reason: reason, Message: fmt.Sprintf(format, args...), Terminal: true}
-}
-
-// wait is a refusal that may pass by itself.
-func wait(reason, format string, args ...any) *upgrade.Blocked {
-	return &upgrade.Blocked{Reason: reason, Message: fmt.Sprintf(format, args...)}
-}
+var (
+	refuse = packagefile.Refuse
+	wait   = packagefile.Wait
+)

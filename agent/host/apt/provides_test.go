@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/refit-dev/refit/agent/host/packagefile"
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
@@ -117,15 +118,15 @@ func TestAHostThatWasSwitchedToAnotherRepositoryCanBePlannedAgain(t *testing.T) 
 func TestWhatARepositoryOffersIsRememberedWithinBounds(t *testing.T) {
 	h := newHost(t)
 	require.NoError(t, os.MkdirAll(h.state("apt"), 0o755))
-	require.NoError(t, os.WriteFile(h.offersPath(), []byte("damaged"), 0o600))
-	assert.Empty(t, h.remembered(t.Context()))
-	for i := range maxRemembered + 10 {
+	require.NoError(t, os.WriteFile(string(h.offers()), []byte("damaged"), 0o600))
+	assert.Empty(t, h.offers().Remembered(t.Context()))
+	for i := range packagefile.MaxRemembered + 10 {
 		uri := "https://mirror.example.com/" + strings.Repeat("x", i) + "/"
-		require.NoError(t, h.remember([]upgrade.CandidateSource{{URI: uri}}, []upgrade.Candidate{{Name: "kubelet", Source: uri}}))
+		require.NoError(t, h.offers().Remember([]upgrade.CandidateSource{{URI: uri}}, []upgrade.Candidate{{Name: "kubelet", Source: uri}}))
 	}
 	first := []upgrade.CandidateSource{{URI: "https://mirror.example.com/x"}}
-	require.NoError(t, h.remember(first, nil), "nothing found this time, and it is too old to be known")
-	assert.Len(t, h.remembered(t.Context()), maxRemembered)
-	newest := "https://mirror.example.com/" + strings.Repeat("x", maxRemembered+9)
-	assert.Equal(t, []string{"kubelet"}, h.remembered(t.Context())[newest])
+	require.NoError(t, h.offers().Remember(first, nil), "nothing found this time, and it is too old to be known")
+	assert.Len(t, h.offers().Remembered(t.Context()), packagefile.MaxRemembered)
+	newest := "https://mirror.example.com/" + strings.Repeat("x", packagefile.MaxRemembered+9)
+	assert.Equal(t, []string{"kubelet"}, h.offers().Remembered(t.Context())[newest])
 }

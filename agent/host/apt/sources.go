@@ -31,7 +31,7 @@ func (a *Apt) Sources(ctx context.Context, packages []string) ([]upgrade.SourceF
 	if err != nil {
 		return nil, err
 	}
-	remembered := a.remembered(ctx)
+	remembered := a.offers().Remembered(ctx)
 	facts := make([]upgrade.SourceFacts, 0, len(entries))
 	for _, e := range entries {
 		var indexed bool

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/refit-dev/refit/agent/host/files"
+	"github.com/refit-dev/refit/agent/host/packagefile"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
@@ -27,7 +28,7 @@ func (a *Apt) Stage(ctx context.Context, changes []upgrade.PackageChange) ([]upg
 	if err := a.prune(changes, time.Now()); err != nil {
 		return nil, fmt.Errorf("removing package files of earlier plans: %w", err)
 	}
-	if err := room(a.StageDir(), missingBytes(a.StageDir(), changes)); err != nil {
+	if err := packagefile.Room(a.StageDir(), packagefile.Missing(a.StageDir(), changes)); err != nil {
 		return nil, err
 	}
 	for _, c := range changes {
@@ -52,16 +53,6 @@ func (a *Apt) stageDirs() error {
 	return files.PrivateDir(a.BackupDir())
 }
 
-func missingBytes(dir string, changes []upgrade.PackageChange) int64 {
-	var bytes int64
-	for _, c := range changes {
-		if _, err := os.Stat(filepath.Join(dir, c.File)); c.To != "" && err != nil {
-			bytes += c.Size
-		}
-	}
-	return bytes
-}
-
 // verifyStaged looks at every file right before it is used: digest, name and version.
 func (a *Apt) verifyStaged(ctx context.Context, changes []upgrade.PackageChange, dir string) error {
 	for _, c := range changes {
@@ -69,7 +60,7 @@ func (a *Apt) verifyStaged(ctx context.Context, changes []upgrade.PackageChange,
 			continue
 		}
 		path := filepath.Join(dir, c.File)
-		if err := verify(path, c.SHA256); err != nil {
+		if err := packagefile.Verify(path, c.SHA256); err != nil {
 			return fmt.Errorf("checking the staged package %s %s: %w", c.Name, c.To, err)
 		}
 		name, version, err := a.control(ctx, path)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/refit-dev/refit/agent/host/command"
 	"github.com/refit-dev/refit/agent/host/files"
+	"github.com/refit-dev/refit/agent/host/packagefile"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
@@ -34,7 +35,7 @@ func (a *Apt) Unpack(ctx context.Context, c upgrade.PackageChange) (dir string, 
 	if err := a.verifyStaged(ctx, []upgrade.PackageChange{c}, a.StageDir()); err != nil {
 		return "", nil, err
 	}
-	if err := errors.Join(remove(), files.PrivateDir(private), room(a.StageDir(), unpackedSize*c.Size)); err != nil {
+	if err := errors.Join(remove(), files.PrivateDir(private), packagefile.Room(a.StageDir(), unpackedSize*c.Size)); err != nil {
 		return "", nil, errors.Join(err, remove())
 	}
 	argv := []string{"dpkg-deb", "--extract", filepath.Join(a.StageDir(), c.File), dir}

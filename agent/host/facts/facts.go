@@ -12,10 +12,11 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"github.com/refit-dev/refit/agent/host/apt"
 	"github.com/refit-dev/refit/agent/host/command"
 	"github.com/refit-dev/refit/agent/host/controlplane"
 	"github.com/refit-dev/refit/agent/host/kubelet"
+	"github.com/refit-dev/refit/agent/host/osrelease"
+	"github.com/refit-dev/refit/agent/host/packages"
 	"github.com/refit-dev/refit/agent/host/runtime"
 	"github.com/refit-dev/refit/agent/host/systemd"
 	"github.com/refit-dev/refit/pkg/upgrade"
@@ -45,10 +46,11 @@ type Runtime interface {
 
 // Prober asks the host under Root.
 type Prober struct {
-	Root    string
-	Runner  command.Runner
-	Units   Units
-	Apt     *apt.Apt
+	Root   string
+	Runner command.Runner
+	Units  Units
+	// Manager of the packages of a system under a root.
+	Manager func(root string, release osrelease.Release) PackageManager
 	Runtime func(endpoint string) Runtime
 	Control *controlplane.ControlPlane
 	Now     func() time.Time
@@ -59,7 +61,8 @@ type Prober struct {
 // New returns the prober of the host under root.
 func New(root string, units Units) *Prober {
 	return &Prober{
-		Root: root, Runner: command.Exec{}, Units: units, Apt: apt.New(root),
+		Root: root, Runner: command.Exec{}, Units: units,
+		Manager: func(root string, release osrelease.Release) PackageManager { return packages.For(root, release) },
 		Runtime: func(endpoint string) Runtime { return runtime.New(endpoint) },
 		Control: controlplane.New(root), Now: time.Now,
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/refit-dev/refit/agent/host/command"
+	"github.com/refit-dev/refit/agent/host/osrelease"
 	hostruntime "github.com/refit-dev/refit/agent/host/runtime"
 	"github.com/refit-dev/refit/agent/host/systemd"
 	"github.com/refit-dev/refit/pkg/upgrade"
@@ -302,6 +304,55 @@ func TestARebootIsWantedForANewerKernelOfTheSameFlavour(t *testing.T) {
 		})
 	}
 }
+
+func TestOnAnRpmHostKernelsAreComparedAsRpmDoes(t *testing.T) {
+	g := gather(New(tree(t, map[string]string{"boot/vmlinuz-5.14.0-9.el9.x86_64": "", "boot/vmlinuz-5.14.0-10.el9.x86_64": ""}), units{}))
+	g.facts.OS.Kernel, g.facts.OS.Family = "5.14.0-9.el9.x86_64", "dnf"
+	require.NoError(t, g.reboot(t.Context()))
+	assert.Equal(t, upgrade.RebootFacts{Required: true, Packages: []string{"kernel-core-5.14.0-10.el9.x86_64"}}, g.facts.Reboot)
+}
+
+func TestTheSystemDecidesWhoIsAskedForPackages(t *testing.T) {
+	root := tree(t, map[string]string{"etc/os-release": "ID=rocky\n"})
+	p := New(root, units{})
+	p.Manager = func(_ string, release osrelease.Release) PackageManager {
+		assert.Equal(t, osrelease.DNF, release.Family)
+		return manager{}
+	}
+	facts, err := p.Facts(t.Context(), []string{"telnet"})
+	require.NoError(t, err)
+	assert.Equal(t, "dnf", facts.Packages.Manager)
+	assert.Equal(t, []upgrade.InstalledPackage{{Name: "telnet", Version: "1-1", ChangedBy: "dnf"}}, facts.Packages.Installed)
+	assert.Equal(t, []string{"telnet"}, facts.Packages.Holds)
+	assert.Equal(t, []string{"kubelet"}, facts.Packages.Broken)
+	assert.Equal(t, []upgrade.SourceFacts{{URI: "https://mirror.corp/"}}, facts.Packages.Sources)
+
+	require.NoError(t, os.WriteFile(filepath.Join(root, "etc/os-release"), []byte("ID=sles\n"), 0o644))
+	facts, err = New(root, units{}).Facts(t.Context(), nil)
+	require.NoError(t, err)
+	assert.Contains(t, facts.Problems, upgrade.Problem{Field: "packages", Message: "UnsupportedOS: packages of this host are left alone: packages of zypper are not looked at yet"})
+	assert.NotContains(t, fields(facts.Problems), "packages.sources", "said once")
+}
+
+// manager is a package manager that knows one package.
+type manager struct{}
+
+func (manager) Query(_ context.Context, names []string) ([]upgrade.InstalledPackage, error) {
+	if !slices.Contains(names, "telnet") {
+		return nil, nil
+	}
+	return []upgrade.InstalledPackage{{Name: "telnet", Version: "1-1"}}, nil
+}
+func (manager) Holds(context.Context) ([]string, error)  { return []string{"telnet"}, nil }
+func (manager) Broken(context.Context) ([]string, error) { return []string{"kubelet"}, nil }
+func (manager) ChangedBy([]upgrade.InstalledPackage) (map[string]string, error) {
+	return map[string]string{"telnet": "dnf"}, nil
+}
+func (manager) LockHolder() (*upgrade.LockFacts, error) { return nil, nil }
+func (manager) Sources(context.Context, []string) ([]upgrade.SourceFacts, error) {
+	return []upgrade.SourceFacts{{URI: "https://mirror.corp/"}}, nil
+}
+func (manager) Indexes(context.Context, []string) ([]upgrade.IndexFacts, error) { return nil, nil }
 
 func TestARebootFileNamesItsPackages(t *testing.T) {
 	g := gather(New(tree(t, map[string]string{"run/reboot-required": "", "run/reboot-required.pkgs": "libc6\nlinux-image-x\nlibc6\n"}), units{}))

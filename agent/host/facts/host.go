@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/refit-dev/refit/agent/host/osrelease"
 )
 
 func (g *gathering) host(context.Context) error {
@@ -61,5 +63,15 @@ func (g *gathering) cgroups() error {
 		return fmt.Errorf("looking at the host's cgroups: %w", err)
 	}
 	g.facts.OS.CgroupVersion = 1
+	return nil
+}
+
+func (g *gathering) release() error {
+	found, err := osrelease.Read(g.Root)
+	if err != nil {
+		return err
+	}
+	o := &g.facts.OS
+	o.ID, o.VersionID, o.PrettyName, o.IDLike, o.Family = found.ID, found.VersionID, found.PrettyName, found.IDLike, found.Family
 	return nil
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/refit-dev/refit/agent/host/command"
+	"github.com/refit-dev/refit/agent/host/osrelease"
+	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
 // reboot is what the host says: the flag file of Debian's packages, or a newer kernel
@@ -39,7 +41,7 @@ func (g *gathering) rebootPackages(dir string) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// newerKernel compares with dpkg's order, never as text, and only when the running
+// newerKernel compares with the package manager's order, never as text, and only when the running
 // kernel is one of those installed: in a container or with a kernel of somebody
 // else's making the files in /boot say nothing.
 func (g *gathering) newerKernel(ctx context.Context) error {
@@ -58,7 +60,7 @@ func (g *gathering) newerKernel(ctx context.Context) error {
 		}
 		if newer {
 			g.facts.Reboot.Required = true
-			g.facts.Reboot.Packages = append(g.facts.Reboot.Packages, "linux-image-"+release)
+			g.facts.Reboot.Packages = append(g.facts.Reboot.Packages, kernelPackage(g.facts.OS.Family)+release)
 		}
 	}
 	return nil
@@ -84,7 +86,18 @@ var flavourPart = regexp.MustCompile(`[a-z][a-z0-9-]*$`)
 // flavour of 6.8.0-100-generic is generic, of 6.1.0-30-amd64 amd64.
 func flavour(release string) string { return flavourPart.FindString(release) }
 
+// kernelPackage is what the name of a kernel's package begins with.
+func kernelPackage(family string) string {
+	if family == osrelease.DNF {
+		return "kernel-core-"
+	}
+	return "linux-image-"
+}
+
 func (g *gathering) newer(ctx context.Context, release, than string) (bool, error) {
+	if g.facts.OS.Family == osrelease.DNF {
+		return upgrade.CompareRPM(release, than) > 0, nil
+	}
 	_, err := g.Runner.Run(ctx, command.Command{Argv: []string{"dpkg", "--compare-versions", release, "gt", than}})
 	if err == nil {
 		return true, nil

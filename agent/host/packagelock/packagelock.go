@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,8 +19,15 @@ import (
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
-// files in the order in which apt takes them.
-var files = []string{"var/lib/dpkg/lock-frontend", "var/lib/dpkg/lock"}
+// files in the order in which package managers take them: apt's, then rpm's, which
+// newer systems have under /usr, and that of dnf 5.
+var files = []string{
+	"var/lib/dpkg/lock-frontend", "var/lib/dpkg/lock",
+	"var/lib/rpm/.rpm.lock", "usr/lib/sysimage/rpm/.rpm.lock", "run/dnf/rpmtransaction.lock",
+}
+
+// pidFiles are the locks of dnf 4: they hold whose process they name.
+var pidFiles = []string{"var/lib/dnf/rpmdb_lock.pid", "var/cache/dnf/metadata_lock.pid"}
 
 // Holder is who holds the lock on the host under root now; nil when nobody does.
 func Holder(root string) (*upgrade.LockFacts, error) {
@@ -29,7 +37,31 @@ func Holder(root string) (*upgrade.LockFacts, error) {
 			return holder, err
 		}
 	}
+	for _, file := range pidFiles {
+		if holder := namedIn(filepath.Join(root, file)); holder != nil {
+			return holder, nil
+		}
+	}
 	return nil, nil
+}
+
+// namedIn is the process that a lock file names; nil when it has ended, or when its
+// number went to a program that manages no packages: dnf takes such a file for stale too.
+func namedIn(path string) *upgrade.LockFacts {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || pid <= 0 {
+		return nil
+	}
+	line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	manages := func(program string) bool { return strings.Contains(string(line), program) }
+	if err != nil || !slices.ContainsFunc([]string{"dnf", "yum", "packagekit"}, manages) {
+		return nil
+	}
+	return &upgrade.LockFacts{PID: pid, Command: commandOf(pid), Path: path}
 }
 
 // holderOf opens the file for reading only: the agent may not write there, and a look needs no more.

@@ -1,4 +1,4 @@
-package apt
+package packagefile
 
 import (
 	"fmt"
@@ -20,7 +20,7 @@ func TestTheOldestFilesGoWhenThereAreTooMany(t *testing.T) {
 		at := now.Add(time.Duration(i) * time.Minute)
 		require.NoError(t, os.Chtimes(path, at, at))
 	}
-	require.NoError(t, removeUnneeded(dir, now.Add(-time.Hour), 250, map[string]bool{"0.deb": true}))
+	require.NoError(t, RemoveUnneeded(dir, now.Add(-time.Hour), 250, map[string]bool{"0.deb": true}))
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	var names []string

@@ -1,0 +1,146 @@
+package rpm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/refit-dev/refit/agent/host/packagefile"
+	"github.com/refit-dev/refit/pkg/upgrade"
+)
+
+// maxSearched bounds the index that is fetched only to find a package to go back to:
+// those of Kubernetes and of the runtimes have some 100 KiB, a distribution's has megabytes.
+const maxSearched = 8 << 20
+
+// keepPrevious makes sure that there is a file to go back to for every package that is
+// replaced or removed. What cannot be had is a warning: it says beforehand what a
+// rollback could not do.
+func (r *RPM) keepPrevious(ctx context.Context, changes []upgrade.PackageChange) ([]upgrade.Finding, error) {
+	var findings []upgrade.Finding
+	for _, c := range changes {
+		if c.From == "" || c.From == c.To {
+			continue
+		}
+		err := r.keep(ctx, c.Name, c.From)
+		if err != nil && ctx.Err() != nil {
+			return findings, err
+		}
+		if err != nil {
+			findings = append(findings, upgrade.Finding{
+				Severity: upgrade.SeverityWarning, Reason: upgrade.FindingNoRollbackPackage,
+				Message: fmt.Sprintf("%s %s could not be kept, so this package cannot go back if the change fails: %v", c.Name, c.From, err),
+			})
+		}
+	}
+	return findings, nil
+}
+
+// keep looks for the file of an installed version where it may be: kept before, staged
+// before, in dnf's cache, in a repository of the host. Its signature is checked wherever it comes from.
+func (r *RPM) keep(ctx context.Context, name, version string) error {
+	if _, _, err := r.Find(ctx, name, version); err == nil {
+		return nil
+	}
+	target := filepath.Join(r.BackupDir(), fileName(name, version))
+	patterns := []string{
+		filepath.Join(r.StageDir(), "*.rpm"),
+		r.path("var/cache/dnf/*/packages", name+"-*.rpm"),
+		r.path("var/cache/libdnf5/*/packages", name+"-*.rpm"),
+	}
+	for _, pattern := range patterns {
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			return fmt.Errorf("looking for a package file: %w", err)
+		}
+		for _, path := range paths {
+			if n, v, err := r.label(ctx, path); err == nil && n == name && v == version && r.trusted(ctx, path) {
+				return packagefile.Record(target, path)
+			}
+		}
+	}
+	candidate, err := r.search(ctx, name, version)
+	if err != nil {
+		return err
+	}
+	if err := r.obtain(ctx, fileURI(candidate), candidate.SHA256, target); err != nil {
+		return err
+	}
+	return packagefile.Seal(target)
+}
+
+// trusted says whether a package file on the host is signed by a key of one of its sources, or one that rpm trusts.
+func (r *RPM) trusted(ctx context.Context, path string) bool {
+	signers := []string{""}
+	for _, o := range r.origins() {
+		signers = append(signers, o.SignedBy)
+	}
+	for _, signedBy := range signers {
+		rings, err := r.keys(ctx, signedBy)
+		if err == nil && r.checkPackage(ctx, path, rings) == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// search finds a version in the repositories of the host: first in dnf's own copies of
+// their indexes, which cost nothing, then in the small ones themselves.
+func (r *RPM) search(ctx context.Context, name, version string) (upgrade.Candidate, error) {
+	repos, err := r.repos()
+	if err != nil {
+		return upgrade.Candidate{}, err
+	}
+	var problems error
+	for _, p := range repos {
+		if found, known := r.cached(ctx, p, []string{name}); known && len(found) == 0 {
+			continue // nothing to be found there
+		}
+		ix, err := r.load(ctx, repository{name: p.id, uri: p.uri, signedBy: p.facts().SignedBy, host: &p}, maxSearched)
+		if err != nil {
+			problems = errors.Join(problems, err)
+			continue
+		}
+		found, err := candidatesIn(ix.path, ix.base, []string{name})
+		if err != nil {
+			problems = errors.Join(problems, err)
+			continue
+		}
+		for _, c := range found {
+			if c.Version == version {
+				return c, nil
+			}
+		}
+	}
+	return upgrade.Candidate{}, errors.Join(errors.New("no package source that is configured on the host offers it any more"), problems)
+}
+
+// fileURI is where a candidate's file is, with every segment of its path escaped.
+func fileURI(c upgrade.Candidate) string {
+	segments := strings.Split(strings.TrimPrefix(c.Path, "./"), "/")
+	for i, segment := range segments {
+		segments[i] = strings.ReplaceAll(url.PathEscape(segment), "+", "%2B") // a space to some servers
+	}
+	return strings.TrimSuffix(c.Source, "/") + "/" + strings.Join(segments, "/")
+}
+
+// Find is the kept file of a package version, relative to the backup directory, and its
+// digest; fs.ErrNotExist when it was not kept.
+func (r *RPM) Find(_ context.Context, name, version string) (file, sha256 string, err error) {
+	if !validName.MatchString(name) || !validVersion.MatchString(version) {
+		return "", "", refuse("PackageInvalid", "package %q %q is not a name and a version of rpm", name, version)
+	}
+	file = fileName(name, version)
+	if sha256, err = packagefile.Sealed(filepath.Join(r.BackupDir(), file)); err != nil {
+		return "", "", fmt.Errorf("looking for the kept package %s %s: %w", name, version, err)
+	}
+	return file, sha256, nil
+}
+
+// fileName is how a kept file is called; the ':' of an epoch is escaped.
+func fileName(name, version string) string {
+	return name + "-" + strings.ReplaceAll(version, ":", "%3a") + ".rpm"
+}

@@ -1,0 +1,60 @@
+package rpm
+
+import (
+	"context"
+	"os"
+	"regexp"
+	"runtime"
+	"strings"
+
+	"github.com/refit-dev/refit/agent/host/osrelease"
+)
+
+var variable = regexp.MustCompile(`\$(?:\{[0-9A-Za-z_]+\}|[0-9A-Za-z_]+)`)
+
+// arches are rpm's names of the architectures that Go names otherwise.
+var arches = map[string]string{"amd64": "x86_64", "arm64": "aarch64", "386": "i686"}
+
+func basearch() string { return firstNonEmpty(arches[runtime.GOARCH], runtime.GOARCH) }
+
+// expand fills in the variables of a URI the way dnf does. One that is not known stays
+// as it is: the fetch fails then, and its URI says why.
+func (r *RPM) expand(ctx context.Context, text string) string {
+	return variable.ReplaceAllStringFunc(text, func(match string) string {
+		name := strings.Trim(match, "${}")
+		for _, dir := range []string{"etc/dnf/vars", "etc/yum/vars"} {
+			if data, err := os.ReadFile(r.path(dir, name)); err == nil {
+				line, _, _ := strings.Cut(string(data), "\n")
+				return strings.TrimSpace(line)
+			}
+		}
+		switch name {
+		case "basearch", "arch":
+			return basearch()
+		case "releasever":
+			return firstNonEmpty(r.releasever(ctx), match)
+		}
+		return match
+	})
+}
+
+// releasever is what the package that provides system-release says of it, as dnf has it; else what os-release says.
+func (r *RPM) releasever(ctx context.Context) string {
+	format := `[%{PROVIDENAME}\t%{PROVIDEVERSION}\n]system-release\t%{VERSION}\n`
+	result, err := r.run(ctx, queryTimeout, r.rpm("rpm", "-q", "--qf", format, "--whatprovides", "system-release"))
+	if err == nil {
+		for _, wanted := range []string{"system-release(releasever)\t", "system-release\t"} {
+			for line := range strings.Lines(result.Stdout) {
+				if version, ok := strings.CutPrefix(strings.TrimSpace(line), wanted); ok {
+					version, _, _ = strings.Cut(version, "-")
+					return version
+				}
+			}
+		}
+	}
+	release, err := osrelease.Read(r.Root)
+	if err != nil {
+		return ""
+	}
+	return release.VersionID
+}
