@@ -153,3 +153,14 @@ func TestWhatIsAdoptedIsNeverChanged(t *testing.T) {
 	require.Len(t, got.Warnings, 1)
 	assert.Contains(t, got.Warnings[0], "w3")
 }
+
+func TestAnOldLabelIsOneOfAControlPlaneToo(t *testing.T) {
+	old := node("cp-1", "v1.23.4", "containerd://1.5.9")
+	old.Labels["node-role.kubernetes.io/master"] = ""
+	old.Spec.Taints = []corev1.Taint{{Key: "node-role.kubernetes.io/master", Effect: corev1.TaintEffectNoSchedule}}
+	got := adopt.Adopt(adopt.Cluster{Nodes: []corev1.Node{old}}, "refit")
+	require.Len(t, got.Machines, 1)
+	assert.Equal(t, []v1alpha1.Role{v1alpha1.RoleControlPlane}, got.Machines[0].Spec.Roles)
+	require.Len(t, got.Warnings, 1)
+	assert.Contains(t, got.Warnings[0], "cp-1 is labelled as a control plane but has no static pod")
+}

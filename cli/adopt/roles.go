@@ -11,7 +11,6 @@ import (
 
 const (
 	labelControlPlane = "node-role.kubernetes.io/control-plane"
-	taintControlPlane = "node-role.kubernetes.io/control-plane"
 	labelComponent    = "component"
 	apiServer         = "kube-apiserver"
 )
@@ -19,11 +18,11 @@ const (
 // controlPlane says whether the host runs an API server, and which version. The
 // static pod decides, not the label: labels get lost, and pods are what runs.
 func (a *adopter) controlPlane(n *corev1.Node) (bool, v1alpha1.KubernetesVersion) {
-	_, labelled := n.Labels[labelControlPlane]
+	labelled := upgrade.ControlPlaneNode(n.Labels)
 	pod := a.apiServerPod(n.Name)
 	if pod == nil {
 		if labelled {
-			a.warn("node %s has the label %s but no static pod with %s=%s: adopted as control plane without a control-plane version", n.Name, labelControlPlane, labelComponent, apiServer)
+			a.warn("node %s is labelled as a control plane but has no static pod with %s=%s: adopted as control plane without a control-plane version", n.Name, labelComponent, apiServer)
 		}
 		return labelled, ""
 	}
@@ -53,7 +52,7 @@ func (a *adopter) apiServerPod(node string) *corev1.Pod {
 // controlPlaneRoles adds Worker where the node takes ordinary pods.
 func controlPlaneRoles(n *corev1.Node) []v1alpha1.Role {
 	for _, t := range n.Spec.Taints {
-		if t.Key == taintControlPlane && t.Effect != corev1.TaintEffectPreferNoSchedule {
+		if upgrade.ControlPlaneNode(map[string]string{t.Key: ""}) && t.Effect != corev1.TaintEffectPreferNoSchedule {
 			return []v1alpha1.Role{v1alpha1.RoleControlPlane}
 		}
 	}

@@ -228,14 +228,6 @@ func roles(m *machine) manifest.Errors {
 	return manifest.Errors{m.object.Errorf("spec.roles", "%s (facts: %s:%d)", message, m.facts.object.File, m.facts.object.Line)}
 }
 
-func nodeState(n *corev1.Node) upgrade.HostState {
-	roles := []v1alpha1.Role{v1alpha1.RoleWorker}
-	if _, ok := n.Labels["node-role.kubernetes.io/control-plane"]; ok {
-		roles = []v1alpha1.Role{v1alpha1.RoleControlPlane}
-	}
-	return upgrade.HostState{Name: n.Name, Roles: roles, Versions: v1alpha1.ObservedVersions{Kubelet: n.Status.NodeInfo.KubeletVersion}}
-}
-
 func position(m *machine) string {
 	if m.object == nil {
 		return fmt.Sprintf("Machine %s", m.Name)

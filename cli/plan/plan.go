@@ -61,7 +61,7 @@ func (f *Fleet) input(namespace string, now time.Time) (preview.Input, error) {
 	}
 	for _, n := range f.nodes {
 		if !managed[n.Name] {
-			in.Unmanaged = append(in.Unmanaged, nodeState(n))
+			in.Unmanaged = append(in.Unmanaged, upgrade.Unmanaged(n.Name, n.Labels, n.Status.NodeInfo.KubeletVersion))
 		}
 	}
 	return in, nil
@@ -101,6 +101,11 @@ func (f *Fleet) host(m *machine) (preview.Host, error) {
 			Message: "the MachineDeployments " + strings.Join(names, " and ") + " both match this Machine, and so neither writes into it: correct a selector"}
 	}
 	h.Machine, h.Observed = m.Machine, equality.Semantic.DeepEqual(m.Spec, observed)
+	for _, n := range f.nodes {
+		if n.Name == m.Name {
+			h.NodeKubelet = n.Status.NodeInfo.KubeletVersion
+		}
+	}
 	if m.facts != nil {
 		h.Facts = &m.facts.Facts
 	}

@@ -129,6 +129,12 @@ func controlPlane(name, seen, wish string) string {
 	return strings.Replace(text, "{kubelet: "+wish+"}", "{kubelet: "+wish+", controlPlane: "+wish+"}", 1)
 }
 
+// roleless runs a control plane at its wish, and is called a worker.
+func roleless(name, seen string) string {
+	text := strings.Replace(controlPlane(name, seen, seen), "[ControlPlane]", "[Worker]", 1)
+	return strings.Replace(text, ", controlPlane: "+seen+"}", "}", 1)
+}
+
 func TestTheWholeFleetCounts(t *testing.T) {
 	for name, tc := range map[string]struct {
 		objects string
@@ -148,6 +154,10 @@ func TestTheWholeFleetCounts(t *testing.T) {
 		"a worker whose agent has never reported":              {controlPlane("cp", "v1.37.2", "v1.37.2") + "\n{apiVersion: refit.dev/v1alpha1, kind: Machine, metadata: {name: w}, spec: {roles: [Worker]}}\n", preview.StateRefused, upgrade.ReasonNotReported, 0},
 		"a worker whose agent has never reported, with a wish": {controlPlane("cp", "v1.37.2", "v1.37.2") + "\n{apiVersion: refit.dev/v1alpha1, kind: Machine, metadata: {name: w}, spec: {roles: [Worker], versions: {kubelet: v1.37.2}}}\n", preview.StateRefused, upgrade.ReasonNotReported, 0},
 		"a Node without a Machine that is a control plane":     {worker("w", "v1.36.3", "v1.37.2") + "\n{apiVersion: v1, kind: Node, metadata: {name: x, labels: {node-role.kubernetes.io/control-plane: \"\"}}, status: {nodeInfo: {kubeletVersion: v1.37.2}}}\n", preview.StateRefused, upgrade.ReasonVersionUnknown, 0},
+		"a control plane whose role was forgotten":             {worker("x", "v1.37.2", "v1.37.2") + roleless("w", "v1.36.3"), preview.StateRefused, upgrade.ReasonRoleMismatch, 0},
+		"a worker next to one whose role was forgotten":        {roleless("x", "v1.36.3") + worker("w", "v1.36.3", "v1.37.2"), preview.StateRefused, upgrade.ReasonWaitingForControlPlane, 0},
+		"a Node without a Machine that has the old label":      {controlPlane("cp", "v1.37.2", "v1.37.2") + worker("w", "v1.36.3", "v1.37.2") + "\n{apiVersion: v1, kind: Node, metadata: {name: x, labels: {node-role.kubernetes.io/master: \"\"}}, status: {nodeInfo: {kubeletVersion: v1.37.2}}}\n", preview.StateRefused, upgrade.ReasonVersionUnknown, 0},
+		"a worker whose control plane has only a status":       {worker("w", "v1.36.3", "v1.37.2") + "\n{apiVersion: refit.dev/v1alpha1, kind: Machine, metadata: {name: hosted}, spec: {roles: [ControlPlane], availability: OutOfService}, status: {versions: {controlPlane: {apiServer: v1.37.2}}}}\n", preview.StatePending, "", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			list, err := planned(t, tc.objects, "", "w")
@@ -245,6 +255,15 @@ func TestWhatRepositoriesOfferIsNeverInvented(t *testing.T) {
 			assert.Empty(t, change.SHA256)
 		}
 	}
+}
+
+func TestAHalfInstalledRuntimeIsWaitedForAndNothingElseIsSaid(t *testing.T) {
+	facts := strings.ReplaceAll(testdata(t, "facts.yaml"), "{name: containerd, version: 1.7.35-1, state: installed}", "{name: containerd, version: 1.7.35-1, state: half-configured}")
+	list, err := planned(t, testdata(t, "objects.yaml"), strings.ReplaceAll(facts, "  holds: ", "  broken: [containerd]\n  holds: "), "worker-1", "cp-1")
+	require.NoError(t, err)
+	require.NotNil(t, list.Items[0].Refusal)
+	assert.Equal(t, upgrade.ReasonPackageDBBroken, list.Items[0].Refusal.Reason)
+	assert.Empty(t, list.Items[0].Findings, "packages that are not looked for are not missed")
 }
 
 func TestAVersionThatNobodyOffersIsRefusedAndHoldsUpWhoWaitsForIt(t *testing.T) {
@@ -487,4 +506,114 @@ func TestAPoolThatMatchesNoMachineIsNotSilent(t *testing.T) {
 	assert.Contains(t, list.Findings[0].Message, "machd/none matches no Machine")
 	_, err = planned(t, worker("w1", "v1.36.3", "v1.36.3"), "", "machine/none")
 	require.ErrorContains(t, err, "machine/none is not there")
+}
+
+// offering is an index of Kubernetes packages at some releases.
+func offering(minor string, releases ...string) string {
+	uri := "https://pkgs.example/" + minor + "/deb/"
+	text := "  - uri: " + uri + "\n    suites: [/]\n    packages: [containerd, containerd.io, cri-o, cri-tools, kubeadm, kubectl, kubelet, kubernetes-cni, runc]\n    candidates:\n"
+	for _, release := range releases {
+		for _, name := range []string{"kubelet", "kubeadm"} {
+			text += "    - {name: " + name + ", version: " + release + "-1.1, source: \"" + uri + "\", path: ./" + name + "_" + release + ".deb, sha256: " + name + release + ", size: 1}\n"
+		}
+	}
+	return text
+}
+
+// threeMinors are Machines from v1.34.4 to v1.37.2, and what is known of their hosts.
+func threeMinors(controlPlanes []string, indexes func(name string) string) (objects, facts string) {
+	text := "apiVersion: facts.refit.dev/v1\nkind: Facts\nhost: {hostname: NAME, machineID: id-NAME, bootID: b}\nos: {id: debian, versionID: '12', family: apt, architecture: amd64}\n" +
+		"kubelet: {running: v1.34.4, installed: v1.34.4, unit: kubelet.service, active: true}\nkubeadm: {installed: v1.34.4}\n" +
+		"containerRuntime: {name: containerd, running: v2.1.4, installed: 2.1.4, unit: containerd.service, ready: true}\nnode: {name: NAME}\nCONTROL\nreboot: {}\n" +
+		"packages:\n  manager: apt\n  installed:\n  - {name: containerd, version: 2.1.4-1}\n  - {name: kubeadm, version: 1.34.4-1.1}\n  - {name: kubelet, version: 1.34.4-1.1}\n" +
+		"  sources:\n  - {file: /etc/apt/sources.list.d/kubernetes.list, line: 1, uri: \"https://pkgs.example/v1.34/deb/\", suites: [/], provides: [cri-tools, kubeadm, kubectl, kubelet, kubernetes-cni]}\n  indexes:\n"
+	control := "controlPlane: {apiServer: v1.34.4, controllerManager: v1.34.4, scheduler: v1.34.4, etcd: 3.6.4}"
+	for _, name := range controlPlanes {
+		objects += controlPlane(name, "v1.34.4", "v1.37.2")
+		facts += strings.NewReplacer("NAME", name, "CONTROL", control).Replace(text) + indexes(name) + "---\n"
+	}
+	facts += strings.NewReplacer("NAME", "w", "CONTROL\n", "").Replace(text) + offering("v1.37", "1.37.2")
+	return objects + worker("w", "v1.34.4", "v1.37.2"), facts
+}
+
+// The counts are those of docs/planning.md.
+func TestThreeMinorsArePlannedInOneGo(t *testing.T) {
+	for name, tc := range map[string]struct {
+		controlPlanes []string
+		drains        []int
+	}{
+		"one control plane":    {[]string{"cp-1"}, []int{3, 1}},
+		"three control planes": {[]string{"cp-1", "cp-2", "cp-3"}, []int{4, 4, 3, 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects, facts := threeMinors(tc.controlPlanes, func(string) string {
+				return offering("v1.35", "1.35.9", "1.35.10", "1.36.7") + offering("v1.36", "1.36.0~rc.1", "1.36.3") + offering("v1.37", "1.37.2", "1.37.4")
+			})
+			list, err := planned(t, objects, facts)
+			require.NoError(t, err)
+			var drains []int
+			for _, item := range list.Items {
+				require.Nil(t, item.Refusal, item.Machine)
+				drains = append(drains, item.Drains)
+				assert.NotEmpty(t, item.Hash)
+			}
+			assert.Equal(t, tc.drains, drains)
+			var way []string
+			for _, hop := range list.Items[0].Hops {
+				if hop.Target.ControlPlane != "" {
+					way = append(way, string(hop.Target.ControlPlane))
+				}
+			}
+			assert.Equal(t, []string{"v1.35.10", "v1.36.3", "v1.37.2"}, way)
+			findings := list.Items[0].Findings
+			require.NotEmpty(t, findings)
+			assert.Equal(t, preview.FindingReleaseChosen, findings[0].Reason)
+			assert.Contains(t, findings[0].Message, "v1.35 is passed through with v1.35.10")
+		})
+	}
+}
+
+func TestAReleaseInBetweenIsOneThatEveryControlPlaneCanGet(t *testing.T) {
+	whole := offering("v1.35", "1.35.9", "1.35.10") + offering("v1.36", "1.36.3") + offering("v1.37", "1.37.2")
+	for name, tc := range map[string]struct {
+		indexes func(name string) string
+		way     string
+		says    string
+	}{
+		"a mirror that lags behind": {func(name string) string {
+			if name == "cp-2" {
+				return offering("v1.35", "1.35.9") + offering("v1.36", "1.36.3") + offering("v1.37", "1.37.2")
+			}
+			return whole
+		}, "v1.35.9", ""},
+		"a host whose repositories are not known is asked for nothing": {func(name string) string {
+			if name == "cp-2" {
+				return offering("v1.37", "1.37.2")
+			}
+			return whole
+		}, "v1.35.10", ""},
+		"nothing in common": {func(name string) string {
+			if name == "cp-2" {
+				return offering("v1.35", "1.35.8") + offering("v1.36", "1.36.3") + offering("v1.37", "1.37.2")
+			}
+			return whole
+		}, "", "the facts of cp-1, cp-2 offer no release of v1.35 that all of them can get"},
+		"no minor in between": {func(string) string { return offering("v1.37", "1.37.2") }, "", "refit-agent facts --minor v1.35 --minor v1.36 prints on the control-plane hosts"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects, facts := threeMinors([]string{"cp-1", "cp-2"}, tc.indexes)
+			list, err := planned(t, objects, facts, "cp-1")
+			require.NoError(t, err)
+			cp := list.Items[0]
+			if tc.says == "" {
+				require.Nil(t, cp.Refusal)
+				assert.EqualValues(t, tc.way, cp.Hops[0].Target.ControlPlane)
+				return
+			}
+			require.NotNil(t, cp.Refusal)
+			assert.Equal(t, upgrade.ReasonHopVersionUnknown, cp.Refusal.Reason)
+			assert.Contains(t, cp.Refusal.Message, tc.says)
+			assert.Contains(t, cp.Refusal.Message, "set spec.versions.controlPlane and spec.versions.kubelet of every control-plane Machine to one release of v1.35 first")
+		})
+	}
 }

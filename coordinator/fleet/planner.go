@@ -6,35 +6,27 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// The label that kubeadm puts on control-plane Nodes, for those that no Machine manages.
-const labelControlPlane = "node-role.kubernetes.io/control-plane"
-
 // ForPlanner is the fleet as the planner wants it. Nodes without a Machine count for
-// skew and are never moved.
+// skew and are never moved; those with one say what a kubelet that does not run was last.
 func ForPlanner(machines []v1alpha1.Machine, nodes []corev1.Node) upgrade.Fleet {
 	var f upgrade.Fleet
-	managed := map[string]bool{}
+	managed, kubelets := map[string]bool{}, map[string]string{}
+	for i := range nodes {
+		kubelets[nodes[i].Name] = nodes[i].Status.NodeInfo.KubeletVersion
+	}
 	for i := range machines {
 		managed[machines[i].Name] = true
-		f.Hosts = append(f.Hosts, upgrade.StateOf(&machines[i]))
+		state := upgrade.StateOf(&machines[i])
+		state.LastKubelet = kubelets[state.Name]
+		f.Hosts = append(f.Hosts, state)
 	}
 	for i := range nodes {
 		if managed[nodes[i].Name] {
 			continue
 		}
-		f.Hosts = append(f.Hosts, unmanaged(&nodes[i]))
+		f.Hosts = append(f.Hosts, upgrade.Unmanaged(nodes[i].Name, nodes[i].Labels, nodes[i].Status.NodeInfo.KubeletVersion))
 	}
 	return f
-}
-
-// A control-plane Node without a Machine has API servers whose version nobody reports;
-// the planner says so rather than guess.
-func unmanaged(n *corev1.Node) upgrade.HostState {
-	roles := []v1alpha1.Role{v1alpha1.RoleWorker}
-	if _, ok := n.Labels[labelControlPlane]; ok {
-		roles = []v1alpha1.Role{v1alpha1.RoleControlPlane}
-	}
-	return upgrade.HostState{Name: n.Name, Roles: roles, Versions: v1alpha1.ObservedVersions{Kubelet: n.Status.NodeInfo.KubeletVersion}}
 }
 
 // Observed are the versions that run, in the form of a wish; for history and undo.

@@ -31,6 +31,8 @@ type Host struct {
 	Pool string
 	// Facts of the host; nil: what the Machine reports is all.
 	Facts *upgrade.Facts
+	// NodeKubelet is the kubelet that the Node reported last; "" where it is not known.
+	NodeKubelet string
 	// Observed says that the Machine's assignment and plan in status are of its spec as it is here.
 	Observed bool
 	// Findings on the way to here.
@@ -46,8 +48,11 @@ func New(in Input) PlanList {
 	for _, h := range in.Hosts {
 		one := newHost(h)
 		f.hosts[h.Machine.Name] = one
-		all.Hosts = append(all.Hosts, upgrade.StateOf(&one.Machine))
+		all.Hosts = append(all.Hosts, one.state())
 	}
+	f.readPassed(in.Hosts)
+	f.readBetween(in.Hosts)
+	all.HopPatch = f.between.releases
 	view := upgrade.NewView(all)
 	for _, state := range all.Hosts {
 		h := f.hosts[state.Name]
@@ -62,7 +67,8 @@ func New(in Input) PlanList {
 	_, blocked := upgrade.JudgedHops(all, f.judge)
 	list := PlanList{APIVersion: v1alpha1.GroupVersion.String(), Kind: Kind, Items: []MachinePlan{}}
 	for _, h := range in.Hosts {
-		list.Items = append(list.Items, f.hosts[h.Machine.Name].plan(blocked[h.Machine.Name]))
+		one := f.hosts[h.Machine.Name]
+		list.Items = append(list.Items, one.plan(f.unknownBetween(one, blocked[h.Machine.Name])))
 	}
 	slices.SortStableFunc(list.Items, func(a, b MachinePlan) int {
 		return cmp.Or(cmp.Compare(first(a), first(b)), cmp.Compare(a.Machine, b.Machine))
@@ -82,6 +88,9 @@ type fleet struct {
 	now   time.Time
 	hosts map[string]*host
 	hops  int
+	// passed are the minors that some control plane passes through.
+	passed  []string
+	between between
 }
 
 // host is a Host on its way.
@@ -108,6 +117,10 @@ func newHost(in Host) *host {
 		s := &h.Machine.Status
 		s.Host, s.Versions, s.OS = h.facts.Identity(), h.facts.Versions(), h.facts.ObservedOS(h.Machine.Spec.OS)
 	}
+	if last := h.lastKubelet(); h.reported && h.facts.Kubelet != nil && upstream(h.facts.Kubelet.Running) == "" && last != "" {
+		h.facts.Kubelet = &upgrade.ComponentFacts{Installed: last}
+		install(&h.facts, "kubelet", upstream(last))
+	}
 	h.from = h.Machine.Status.Versions.DeepCopy()
 	return h
 }
@@ -121,6 +134,23 @@ func (h *host) disown() {
 	s.History = nil
 	h.note(upgrade.Finding{Severity: upgrade.SeverityWarning, Reason: FindingHostReplaced,
 		Message: fmt.Sprintf("the facts are of the host with machine id %s, and the Machine's status is of one with %s: the history in it permits this host no lower version; if the host was replaced or installed anew, its agent reports it, if not, give the facts of the right host", h.facts.Host.MachineID, s.Host.MachineID)})
+}
+
+// state is the host as the planner of the fleet wants it.
+func (h *host) state() upgrade.HostState {
+	state := upgrade.StateOf(&h.Machine)
+	state.LastKubelet = h.lastKubelet()
+	return state
+}
+
+// lastKubelet is what a kubelet that does not run was last: what is installed, else what its Node says.
+func (h *host) lastKubelet() string {
+	if h.Facts != nil {
+		if last := h.Facts.LastKubelet(); last != "" {
+			return last
+		}
+	}
+	return h.NodeKubelet
 }
 
 // judge plans one hop of one machine, and moves what is known of it on.
@@ -145,6 +175,7 @@ func (f *fleet) judge(hop upgrade.Hop) *upgrade.Blocked {
 	if published := h.published(assignment); published != nil {
 		plan.Hash, plan.Disruption, plan.Findings = published.Hash, published.Disruption, published.Findings
 	}
+	f.chosen(h, hop)
 	h.add(plan, assignment, &f.hops)
 	return nil
 }
@@ -173,16 +204,13 @@ func (h *host) draft(a v1alpha1.Assignment, now time.Time) (upgrade.Plan, *upgra
 		h.note(upgrade.Finding{Severity: upgrade.SeverityInfo, Reason: FindingFactsUnknown,
 			Message: "only what the Machine reports is known of this host, so the steps are what its versions imply, without packages and their digests: give --facts what refit-agent facts prints there"})
 	} else if err := h.candidates(&in); err != nil {
-		return upgrade.Plan{}, err
+		return upgrade.Plan{}, blockedBy(err)
 	}
 	plan, err := upgrade.NewPlan(in)
-	if err == nil {
-		return plan, nil
+	if err != nil {
+		return upgrade.Plan{}, blockedBy(err)
 	}
-	if blocked := upgrade.IsBlocked(err); blocked != nil {
-		return plan, blocked
-	}
-	return plan, &upgrade.Blocked{Reason: "PlanFailed", Message: err.Error()}
+	return plan, nil
 }
 
 // etcdMoved says that kubeadm, on the way so far, brings the etcd of its own version.
@@ -190,11 +218,23 @@ func (h *host) etcdMoved() bool {
 	return slices.ContainsFunc(h.hops, func(hop Hop) bool { return hop.Target.ControlPlane != "" })
 }
 
-// candidates takes what repositories offer from the facts.
-func (h *host) candidates(in *upgrade.PlanInput) *upgrade.Blocked {
-	request, _, err := upgrade.Sources(in.Facts, in.Assignment.Target, in.Spec)
+func blockedBy(err error) *upgrade.Blocked {
 	if blocked := upgrade.IsBlocked(err); blocked != nil {
 		return blocked
+	}
+	return &upgrade.Blocked{Reason: "PlanFailed", Message: err.Error()}
+}
+
+// candidates takes what repositories offer from the facts. As on the host, what is refused
+// whatever they offer is refused first, and nothing is looked up that would change nothing.
+func (h *host) candidates(in *upgrade.PlanInput) error {
+	needed, err := upgrade.Check(*in)
+	if err != nil || !needed {
+		return err
+	}
+	request, _, err := upgrade.Sources(in.Facts, in.Assignment.Target, in.Spec)
+	if err != nil {
+		return err
 	}
 	var unknown []string
 	in.Candidates, unknown = h.facts.Offered(request)

@@ -11,9 +11,7 @@ func One(machine *v1alpha1.Machine, facts upgrade.Facts, a v1alpha1.Assignment, 
 	var blocked *upgrade.Blocked
 	switch {
 	case err != nil:
-		if blocked = upgrade.IsBlocked(err); blocked == nil {
-			blocked = &upgrade.Blocked{Reason: "PlanFailed", Message: err.Error()}
-		}
+		blocked = blockedBy(err)
 	case len(plan.Steps) > 0:
 		hops := 0
 		h.add(plan, a, &hops)

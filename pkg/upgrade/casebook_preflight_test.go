@@ -22,6 +22,28 @@ func TestAPackageManagerIsLookedAtBeforeItIsNeeded(t *testing.T) {
 		assert.False(t, blocked.Terminal)
 		assert.False(t, isInstalled(in.Facts, "containerd.io"))
 	})
+	// https://github.com/kubernetes/kops/issues/16754, https://github.com/deckhouse/deckhouse/issues/3643
+	t.Run("a half installed package of the kubelet or the runtime is waited for, as it is not gone for good", func(t *testing.T) {
+		for name, state := range map[string]string{"kubelet": "half-configured", "containerd": "unpacked", "kubeadm": "half-installed"} {
+			for _, listed := range []bool{true, false} {
+				in := kubeletHop("v1.36.3", "v1.37.2")
+				in.Assignment.Target.ContainerRuntime = containerdAt("2.4.3")
+				in.Candidates = candidatesOf([]string{"v1.37.2"}, []string{"2.4.3"})
+				for i := range in.Facts.Packages.Installed {
+					if p := &in.Facts.Packages.Installed[i]; p.Name == name {
+						p.State = state
+					}
+				}
+				if listed {
+					in.Facts.Packages.Broken = []string{name}
+				}
+				_, err := NewPlan(in)
+				blocked := requireBlocked(t, err, ReasonPackageDBBroken)
+				assert.False(t, blocked.Terminal, "it goes on when the package is finished")
+				assert.Contains(t, blocked.Message, name+"; finish them")
+			}
+		}
+	})
 	// https://github.com/kubean-io/kubean/issues/909
 	t.Run("a lock that somebody holds is waited for and its holder is named", func(t *testing.T) {
 		in := kubeletHop("v1.36.3", "v1.36.4")

@@ -21,7 +21,7 @@ type wanted struct {
 
 // check refuses what no step could make right, before anything is planned.
 func (p *planner) check() error {
-	for _, one := range []func() error{p.checkIdentity, p.checkControlPlane, p.checkKubelet, p.checkRuntime, p.checkPackages, p.checkEtcd} {
+	for _, one := range []func() error{p.checkIdentity, p.checkMissingRole, p.checkControlPlane, p.checkKubelet, p.checkRuntime, p.checkPackages, p.checkEtcd} {
 		if err := one(); err != nil {
 			return err
 		}
@@ -119,7 +119,7 @@ func (p *planner) checkKubelet() error {
 		return p.notPackaged("the kubelet of this host runs %s but no package %s is installed: Refit moves packages, and leaves a kubelet that was installed otherwise alone", now.Raw(), packageKubelet)
 	}
 	if newest := later(now, packageUpstream(pkg.Version)); want.LessThan(newest) && !p.recorded() {
-		return refuse(ReasonDowngradeRefused, "the kubelet of this host is at %s and the target is %s: a lower version is refused, unless this host has run the whole target under Refit before; set spec.versions.kubelet to %s or newer", newest.Raw(), want.Raw(), newest)
+		return refuse(ReasonDowngradeRefused, "the kubelet of this host is at %s and the target is %s: a lower version is refused, unless this host has run the whole target under Refit before, next to what else it runs now; set spec.versions.kubelet to %s or newer", newest.Raw(), want.Raw(), newest)
 	}
 	return nil
 }
@@ -182,7 +182,7 @@ func (p *planner) judgeRuntime(want, now Version) error {
 		return nil
 	}
 	if !want.SameMinor(newest) {
-		return refuse(ReasonDowngradeRefused, "%s is at %s on this host and the target is %s: a lower minor is refused, unless this host has run the whole target under Refit before; set spec.versions.containerRuntime.version to %s or newer", name, newest.Raw(), want.Raw(), newest.Upstream())
+		return refuse(ReasonDowngradeRefused, "%s is at %s on this host and the target is %s: a lower minor is refused, unless this host has run the whole target under Refit before, next to what else it runs now; set spec.versions.containerRuntime.version to %s or newer", name, newest.Raw(), want.Raw(), newest.Upstream())
 	}
 	p.find(warning(FindingRuntimeDowngrade, "%s goes back from %s to %s, as spec has it pinned", name, newest.Raw(), want.Raw()))
 	return nil
@@ -212,9 +212,13 @@ func etcdNow(f Facts) string {
 	return f.Control.Etcd
 }
 
-// notPackaged refuses to move what no package brought, unless packages could not be looked at in the first place.
+// notPackaged refuses to move what no package brought, unless packages could not be looked
+// at in the first place, or are not wholly there for now.
 func (p *planner) notPackaged(format string, args ...any) error {
 	if err := p.checkOS(); err != nil {
+		return err
+	}
+	if err := p.checkHalfInstalled(); err != nil {
 		return err
 	}
 	return refuse(ReasonNotPackaged, format, args...)
@@ -246,18 +250,28 @@ func (p *planner) checkArchitecture() error {
 	return refuse(ReasonUnsupportedArchitecture, "this host is %s, and Kubernetes is released for %s: upgrade it by hand, or remove spec.versions.kubelet and spec.versions.controlPlane", arch, strings.Join(architectures, ", "))
 }
 
-// checkRoles sees that the host has a control plane exactly when its Machine says so:
-// the order of a hop, its drain and its gates are decided by the role.
-func (p *planner) checkRoles() error {
+// checkMissingRole refuses a host whose control plane its roles do not name, also when
+// nothing is to be done: no kubelet of the fleet is judged rightly until they do.
+func (p *planner) checkMissingRole() error {
+	if len(p.in.Spec.Roles) > 0 && !slices.Contains(p.in.Spec.Roles, v1alpha1.RoleControlPlane) && p.hasAPIServer() {
+		return refuse(ReasonRoleMismatch, "%s", roleMissing)
+	}
+	return nil
+}
+
+// hasAPIServer says that the host has an API server, whether it answers or not.
+func (p *planner) hasAPIServer() bool {
 	control := p.in.Facts.Control
-	has := control != nil && (control.APIServer != "" || control.Manifests["kube-apiserver"] != "")
+	return control != nil && (control.APIServer != "" || control.Manifests["kube-apiserver"] != "")
+}
+
+// checkRoles sees that the host has a control plane when its Machine says so.
+func (p *planner) checkRoles() error {
 	wants := slices.Contains(p.in.Spec.Roles, v1alpha1.RoleControlPlane)
 	why := p.probeFailed("controlPlane")
 	switch {
-	case has == wants:
+	case p.hasAPIServer() || !wants:
 		return nil
-	case has:
-		return refuse(ReasonRoleMismatch, "this host runs an API server, but spec.roles has no ControlPlane: add it, so that the host is upgraded in its order and with its limits")
 	case why != "":
 		return wait(ReasonVersionUnknown, "it could not be found out whether this host runs a control plane (%s), and spec.roles says so: see that its manifests can be read", why)
 	}
@@ -273,13 +287,27 @@ func (p *planner) problem(field string) string {
 }
 
 func (p *planner) checkDatabase() error {
-	if broken := p.in.Facts.Packages.Broken; len(broken) > 0 {
-		return wait(ReasonPackageDBBroken, "packages are half installed on this host: %s; finish them (on apt hosts: dpkg --configure -a; on dnf hosts: dnf remove --duplicates), then the plan goes on by itself", strings.Join(broken, ", "))
+	if err := p.checkHalfInstalled(); err != nil {
+		return err
 	}
 	if lock := p.in.Facts.Packages.Lock; lock != nil {
 		p.find(info(FindingPackageLockHeld, "%s; the work waits for it", lock))
 	}
 	return nil
+}
+
+// checkHalfInstalled waits for packages that a broken transaction left behind: they are neither there nor gone.
+func (p *planner) checkHalfInstalled() error {
+	broken := slices.Clone(p.in.Facts.Packages.Broken)
+	for _, pkg := range p.in.Facts.Packages.Installed {
+		if pkg.Version != "" && !pkg.installed() && !slices.Contains(broken, pkg.Name) {
+			broken = append(broken, pkg.Name)
+		}
+	}
+	if len(broken) == 0 {
+		return nil
+	}
+	return wait(ReasonPackageDBBroken, "packages are half installed on this host: %s; finish them (on apt hosts: dpkg --configure -a; on dnf hosts: dnf remove --duplicates), then the plan goes on by itself", strings.Join(broken, ", "))
 }
 
 // checkSkew keeps the kubelet between the oldest API server and the skew behind the newest.
@@ -326,8 +354,10 @@ func kubeletSkew(kubelet Version) int {
 	return maxKubeletSkew
 }
 
-// recorded says that the host has run the target's set of versions before.
-func (p *planner) recorded() bool { return recordedIn(p.in.Record, p.in.Assignment.Target.Versions) }
+// recorded says that the host has run the target's set of versions before, next to what stays.
+func (p *planner) recorded() bool {
+	return recordedIn(p.in.Record, p.in.Assignment.Target.Versions, p.in.Facts.Versions())
+}
 
 func parseTarget(field, text string) (Version, error) {
 	v, ok := ParseKubernetes(text)

@@ -13,6 +13,9 @@ type HostState struct {
 	// Versions are observed. A Node that Refit does not manage has at least its kubelet;
 	// a control plane that it does not manage has at least its API server.
 	Versions v1alpha1.ObservedVersions
+	// LastKubelet is the kubelet that was last seen where none runs: what is installed, or
+	// what the Node reported. It counts for skew, and is what a repair starts from.
+	LastKubelet string
 	// Managed says that the host has a Machine; others count for skew but are never moved.
 	Managed bool
 	// Wish is spec.versions of a managed host.
@@ -31,7 +34,8 @@ type HostState struct {
 
 // Fleet is every host of one cluster: managed or not, ready or not. All of them
 // count for skew. A control plane that has no host of its own here (hosted
-// elsewhere) is added as an unmanaged host with the versions of its live API servers.
+// elsewhere) is an unmanaged host with the versions of its live API servers, where the
+// caller knows them.
 type Fleet struct {
 	Hosts []HostState
 	// HopPatch gives the release to use for a minor that is only passed through: v1.36 → v1.36.3.
@@ -75,8 +79,13 @@ func RecordOf(m *v1alpha1.Machine) []v1alpha1.Versions {
 	return out
 }
 
-// IsControlPlane says whether the host has an API server of the cluster.
+// IsControlPlane says whether the host is to have an API server of the cluster.
 func (h HostState) IsControlPlane() bool { return slices.Contains(h.Roles, v1alpha1.RoleControlPlane) }
+
+// hasAPIServer says whether kubelets meet an API server of this host, whatever its roles say.
+func (h HostState) hasAPIServer() bool {
+	return h.IsControlPlane() || runsControlPlane(h.Versions.ControlPlane)
+}
 
 // hasKubelet is false only for hosts that carry etcd and nothing else.
 func (h HostState) hasKubelet() bool {
@@ -91,9 +100,19 @@ func (h HostState) control() ControlFacts {
 	return ControlFacts{APIServer: c.APIServer, ControllerManager: c.ControllerManager, Scheduler: c.Scheduler}
 }
 
-// kubelet is the observed kubelet.
+// kubeletRuns says that the observed kubelet is one that runs.
+func (h HostState) kubeletRuns() bool {
+	_, ok := ParseKubernetes(h.Versions.Kubelet)
+	return ok
+}
+
+// kubelet is the observed kubelet; of one that does not run, what it was last.
 func (h HostState) kubelet() (Version, *Blocked) {
-	v, ok := ParseKubernetes(h.Versions.Kubelet)
+	text := h.Versions.Kubelet
+	if !h.kubeletRuns() {
+		text = h.LastKubelet
+	}
+	v, ok := ParseKubernetes(text)
 	if !ok {
 		return v, wait(ReasonVersionUnknown, "the kubelet of %s reports version %q, which is no version: nothing is planned on a guess; see that its agent and its kubelet run", h.Name, h.Versions.Kubelet)
 	}
@@ -103,6 +122,9 @@ func (h HostState) kubelet() (Version, *Blocked) {
 // apiServer is the version of the API server on the host.
 func (h HostState) apiServer() (Version, *Blocked) {
 	v, ok := ParseKubernetes(h.control().APIServer)
+	if !ok && !h.Managed {
+		return v, wait(ReasonVersionUnknown, "Node %s is a control plane without a Machine, so nobody reports which version its API server is, and no kubelet can be judged: adopt it (kubectl refit adopt --apply) and install the agent there; a plan from files takes its Machine and its facts", h.Name)
+	}
 	if !ok {
 		return v, wait(ReasonVersionUnknown, "the API server of %s reports version %q, which is no version: nothing is planned on a guess; see that its agent runs and its API server answers", h.Name, h.control().APIServer)
 	}

@@ -28,6 +28,11 @@ func (h Hop) Assignment(generation int64) v1alpha1.Assignment {
 // met is a refusal as well: the difference is one that no hop can close.
 func NextAssignment(fleet Fleet, m *v1alpha1.Machine) (*v1alpha1.Assignment, *Blocked) {
 	host := StateOf(m)
+	for _, h := range fleet.Hosts {
+		if h.Managed && h.Name == m.Name {
+			host.LastKubelet = h.LastKubelet
+		}
+	}
 	target, role, skew, blocked := NextTarget(fleet, host, host.Wish)
 	if blocked != nil {
 		return nil, blocked
@@ -52,7 +57,7 @@ func Hops(fleet Fleet) ([]Hop, map[string]*Blocked) {
 func JudgedHops(fleet Fleet, judge func(Hop) *Blocked) ([]Hop, map[string]*Blocked) {
 	w := &walk{view: NewView(fleet), hosts: slices.Clone(fleet.Hosts), blocked: map[string]*Blocked{}, judge: judge}
 	slices.SortStableFunc(w.hosts, func(a, b HostState) int {
-		if c := oneIf(b.IsControlPlane()) - oneIf(a.IsControlPlane()); c != 0 {
+		if c := oneIf(b.hasAPIServer()) - oneIf(a.hasAPIServer()); c != 0 {
 			return c
 		}
 		return strings.Compare(a.Name, b.Name)

@@ -43,6 +43,9 @@ type next struct {
 }
 
 func (n *next) plan() *Blocked {
+	if missesRole(n.host.Roles, n.host.Versions.ControlPlane) {
+		return refuse(ReasonRoleMismatch, "%s runs an API server, but its spec.roles has no ControlPlane: add it, so that it is upgraded in its order and with its limits", n.host.Name)
+	}
 	n.last = true
 	hop, err := n.controlPlane()
 	if err != nil && err.Reason != ReasonWaitingForKubelets {
@@ -130,7 +133,7 @@ func (v *View) hopTo(host HostState, now, wish Version) (Version, *Blocked) {
 	if patch, ok := ParseKubernetes(v.fleet.HopPatch[minor]); ok && patch.Minor() == minor {
 		return patch, nil
 	}
-	return Version{}, wait(ReasonHopVersionUnknown, "%s goes from %s to %s through %s, and no release of that minor is known: let the package source offer it, or set spec.versions.controlPlane to a %s release first", host.Name, now.Raw(), wish.Raw(), minor, minor)
+	return Version{}, wait(ReasonHopVersionUnknown, "%s goes from %s to %s through %s, and which release of %s to take is not known: set spec.versions.controlPlane and spec.versions.kubelet of every control-plane Machine to one release of %s first (in the MachineDeployment's template, where they come from one), and on towards %s when all of them run it; leave the workers as they are until then", host.Name, now.Raw(), wish.Raw(), minor, minor, minor, wish.Raw())
 }
 
 // kubeadmRole is First for one machine of a hop until it is through, then Other for the rest.
@@ -180,17 +183,34 @@ func (n *next) kubelet(hop Version) *Blocked {
 	if err != nil {
 		return err
 	}
+	if !n.host.kubeletRuns() {
+		if err := n.deadKubelet(now, wish, hop); err != nil {
+			return err
+		}
+	}
 	if now.Equal(wish) {
 		return nil
 	}
-	if wish.LessThan(now) && !recordedIn(n.host.Record, n.wish) {
-		return refuse(ReasonDowngradeRefused, "the kubelet of %s runs %s and spec wants %s: a lower version is refused, unless this machine has run all of spec.versions under Refit before; %s", n.host.Name, now.Raw(), wish.Raw(), n.view.instead(n.host.Name, now))
+	if wish.LessThan(now) && !recordedIn(n.host.Record, n.wish, &n.host.Versions) {
+		return refuse(ReasonDowngradeRefused, "the kubelet of %s runs %s and spec wants %s: a lower version is refused, unless this machine has run all of spec.versions under Refit before, next to what else it runs now; %s", n.host.Name, now.Raw(), wish.Raw(), n.view.instead(n.host.Name, now))
 	}
 	api, err := n.view.apiServers(n.host.Name, hop)
 	if err != nil {
 		return err
 	}
 	return n.moveKubelet(now, wish, hop, api)
+}
+
+// deadKubelet says what another version cannot mend: a kubelet that has the wished one
+// already, and a control plane, whose static pods only a running kubelet exchanges.
+func (n *next) deadKubelet(now, wish, hop Version) *Blocked {
+	switch {
+	case now.Equal(wish):
+		return wait(ReasonVersionUnknown, "the kubelet of %s does not run, and the one it has is %s already, as spec wants: see why it does not run (journalctl -u kubelet on the host), or set spec.versions.kubelet to another release", n.host.Name, now.Raw())
+	case hop.Known():
+		return wait(ReasonVersionUnknown, "the kubelet of %s does not run, and no control plane goes to %s without it: see why it does not run (journalctl -u kubelet on the host), or repair it first with spec.versions.kubelet alone", n.host.Name, hop)
+	}
+	return nil
 }
 
 // moveKubelet takes the kubelet as far as it may go, or leaves it for a later window.
@@ -234,6 +254,8 @@ func (n *next) awaitControlPlane(wish, oldest Version) *Blocked {
 	}
 	if stuck := n.sidelined(wish); stuck != "" {
 		blocked.Message += fmt.Sprintf("; %s is to go there but is paused, failed or out of service: see why on that machine and mend it", stuck)
+	} else if strange := n.roleless(wish); strange != "" {
+		blocked.Message += fmt.Sprintf("; %s runs an API server, but its spec.roles has no ControlPlane: add it, and set its spec.versions.controlPlane", strange)
 	} else {
 		blocked.Message += "; no control-plane machine is on its way there, set spec.versions.controlPlane first"
 	}
@@ -256,10 +278,26 @@ func (n *next) sidelined(version Version) string {
 	return ""
 }
 
-// goesTo says that another control-plane machine is older than a version and wishes to be there, or past it.
+// roleless names a machine whose API server is older than a version and is moved by nobody, for want of its role.
+func (n *next) roleless(version Version) string {
+	for _, h := range n.view.control {
+		if h.Managed && !h.IsControlPlane() && n.view.api[h.Name].LessThan(version) {
+			return h.Name
+		}
+	}
+	return ""
+}
+
+// goesTo says that another control-plane machine is older than a version and wishes to be
+// there, or past it. Where a minor lies between, any patch of the version's minor does:
+// that is all that its kubelet waits for.
 func (n *next) goesTo(h HostState, version Version) bool {
 	wish, ok := ParseKubernetes(string(h.Wish.ControlPlane))
-	return ok && h.Name != n.host.Name && h.Managed && n.view.api[h.Name].LessThan(version) && !wish.LessThan(version)
+	now := n.view.api[h.Name]
+	if !ok || h.Name == n.host.Name || !h.Managed || !now.LessThan(version) {
+		return false
+	}
+	return !wish.LessThan(version) || version.MinorsAhead(now) > 0 && wish.MinorsAhead(version) >= 0
 }
 
 // ride adds what goes along with the last window of a machine. A runtime that does not

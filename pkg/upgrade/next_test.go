@@ -210,7 +210,7 @@ func TestGoingBackIsOnlyForWhatWasRunBefore(t *testing.T) {
 	_, _, _, blocked := NextTarget(fleet, w, w.Wish)
 	refused := requireBlocked(t, blocked, ReasonDowngradeRefused)
 	assert.True(t, refused.Terminal)
-	assert.Contains(t, refused.Message, "a lower version is refused, unless this machine has run all of spec.versions under Refit before; set spec.versions.kubelet to v1.37.2 or newer")
+	assert.Contains(t, refused.Message, "a lower version is refused, unless this machine has run all of spec.versions under Refit before, next to what else it runs now; set spec.versions.kubelet to v1.37.2 or newer")
 
 	w.Record = []v1alpha1.Versions{wishKubelet("v1.36.3")}
 	target, _, _, blocked := NextTarget(fleet, w, w.Wish)
@@ -238,6 +238,39 @@ func TestAKubeletPatchWaitsForAnAPIServerThatIsOnItsWay(t *testing.T) {
 	target, _, _, blocked = NextTarget(Fleet{Hosts: []HostState{still, w}}, w, w.Wish)
 	require.Nil(t, blocked, "one that stays does not hold up a patch")
 	assert.Equal(t, w.Wish, target.Versions)
+}
+
+// Skew is by minor, so a worker whose patch is newer than the control plane's waits for its minor as any other.
+func TestAWorkerPastTheControlPlanesPatchIsDrainedOnce(t *testing.T) {
+	for name, tc := range map[string]struct{ api, kubelet string }{
+		"the same patch":                   {"v1.37.2", "v1.37.2"},
+		"a newer patch":                    {"v1.37.2", "v1.37.5"},
+		"a release after its candidate":    {"v1.37.0-rc.1", "v1.37.0"},
+		"an older patch":                   {"v1.37.5", "v1.37.2"},
+		"a control plane that goes beyond": {"v1.38.1", "v1.37.5"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wish := wishKubelet(tc.kubelet)
+			wish.ContainerRuntime = containerdAt("2.1.4")
+			api := wishBoth(tc.api)
+			cp, w := at("cp1", "v1.33.1", "v1.36.1", api), at("w1", "v1.36.1", "", wish)
+			hops, blocked := Hops(Fleet{Hosts: []HostState{cp, w}, HopPatch: patches(34, 37)})
+			assert.Empty(t, blocked)
+			var targets []v1alpha1.Versions
+			for _, h := range hops {
+				if h.Machine == "w1" {
+					targets = append(targets, h.Target.Versions)
+				}
+			}
+			assert.Equal(t, []v1alpha1.Versions{wish}, targets)
+		})
+	}
+	t.Run("a patch that no control plane goes to is not waited for", func(t *testing.T) {
+		w := at("w1", "v1.37.1", "", wishKubelet("v1.37.5"))
+		target, _, _, blocked := NextTarget(Fleet{Hosts: []HostState{at("cp1", "v1.37.1", "v1.37.1", wishBoth("v1.37.2")), w}}, w, w.Wish)
+		require.Nil(t, blocked)
+		assert.Equal(t, w.Wish, target.Versions)
+	})
 }
 
 // The kubelet of cp1 cannot move while cp2 is paused; nothing else needs to wait with it.
@@ -305,4 +338,106 @@ func TestANodeWithoutRolesCountsForSkew(t *testing.T) {
 	assert.Contains(t, requireBlocked(t, blocked, ReasonWaitingForKubelets).Message, "stray")
 	_, _, _, blocked = NextTarget(Fleet{Hosts: []HostState{cp, etcd}}, cp, cp.Wish)
 	require.Nil(t, blocked, "a host that carries only etcd has no kubelet to be asked for")
+}
+
+// What runs decides, not what spec.roles says: kubelets meet this API server all the same.
+func TestAnAPIServerCountsThoughItsMachineLacksTheRole(t *testing.T) {
+	w := at("w1", "v1.36.3", "", wishKubelet("v1.37.2"))
+	cp1 := at("cp1", "v1.37.2", "v1.37.2", wishBoth("v1.37.2"))
+	roleless := at("cp2", "v1.36.3", "v1.36.3", wishKubelet("v1.36.3"))
+	roleless.Roles = []v1alpha1.Role{v1alpha1.RoleWorker}
+	for name, fleet := range map[string]Fleet{
+		"next to another": {Hosts: []HostState{cp1, roleless, w}}, "alone": {Hosts: []HostState{roleless, w}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, _, blocked := NextTarget(fleet, w, w.Wish)
+			waits := requireBlocked(t, blocked, ReasonWaitingForControlPlane)
+			assert.Contains(t, waits.Message, "cp2 runs an API server, but its spec.roles has no ControlPlane: add it")
+			_, _, _, blocked = NextTarget(fleet, roleless, roleless.Wish)
+			refused := requireBlocked(t, blocked, ReasonRoleMismatch)
+			assert.True(t, refused.Terminal)
+			assert.Contains(t, refused.Message, "cp2")
+			_, all := Hops(fleet)
+			assert.Contains(t, all, "cp2")
+		})
+	}
+	t.Run("one that does not say its version is unknown and not nothing", func(t *testing.T) {
+		deaf := roleless
+		deaf.Versions.ControlPlane = &v1alpha1.ObservedControlPlane{APIServer: v1alpha1.Unknown, ControllerManager: "v1.36.3", Scheduler: "v1.36.3"}
+		_, _, _, blocked := NextTarget(Fleet{Hosts: []HostState{cp1, deaf, w}}, w, w.Wish)
+		requireBlocked(t, blocked, ReasonVersionUnknown)
+	})
+	t.Run("a host with etcd alone is none", func(t *testing.T) {
+		etcd := at("etcd1", "v1.36.3", "", wishKubelet("v1.36.3"))
+		etcd.Versions.ControlPlane = &v1alpha1.ObservedControlPlane{APIServer: v1alpha1.Unknown, ControllerManager: v1alpha1.Unknown, Scheduler: v1alpha1.Unknown}
+		target, _, _, blocked := NextTarget(Fleet{Hosts: []HostState{cp1, etcd, w}}, w, w.Wish)
+		require.Nil(t, blocked)
+		assert.Equal(t, w.Wish, target.Versions)
+	})
+}
+
+// Casebook B71: what is broken may be mended, and holds up nobody that it is no danger to.
+func TestAKubeletThatDoesNotRunIsJudgedByWhatItWasLast(t *testing.T) {
+	dead := func(last, wish string) HostState {
+		h := at("broken", v1alpha1.Unknown, "", wishKubelet(wish))
+		h.LastKubelet = last
+		return h
+	}
+	there := at("cp1", "v1.37.2", "v1.37.2", wishBoth("v1.37.2"))
+	for name, tc := range map[string]struct {
+		host   HostState
+		target string
+		reason string
+		says   string
+	}{
+		"another release is a repair":           {dead("v1.36.1", "v1.36.4"), "v1.36.4", "", ""},
+		"another minor is a repair":             {dead("v1.36.1", "v1.37.2"), "v1.37.2", "", ""},
+		"a release that is wished and there":    {dead("v1.36.1", "v1.36.1"), "", ReasonVersionUnknown, "see why it does not run"},
+		"skew holds for it too":                 {dead("v1.36.1", "v1.38.0"), "", ReasonWaitingForControlPlane, ""},
+		"it does not go back":                   {dead("v1.36.4", "v1.36.1"), "", ReasonDowngradeRefused, ""},
+		"nothing is known of it":                {dead("", "v1.37.2"), "", ReasonVersionUnknown, "broken"},
+		"what it was last is no version either": {dead("27+", "v1.37.2"), "", ReasonVersionUnknown, "broken"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			target, _, _, blocked := NextTarget(Fleet{Hosts: []HostState{there, tc.host}}, tc.host, tc.host.Wish)
+			assert.EqualValues(t, tc.target, target.Kubelet)
+			if tc.reason == "" {
+				require.Nil(t, blocked)
+				return
+			}
+			assert.Contains(t, requireBlocked(t, blocked, tc.reason).Message, tc.says)
+		})
+	}
+
+	cp := at("cp1", "v1.36.3", "v1.36.3", wishBoth("v1.37.2"))
+	for name, tc := range map[string]struct{ last, reason string }{
+		"one that was near enough does not hold up the control plane": {"v1.36.1", ""},
+		"one that would be left behind does":                          {"v1.33.1", ReasonWaitingForKubelets},
+		"and one of which nothing is known":                           {"", ReasonVersionUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			target, _, _, blocked := NextTarget(Fleet{Hosts: []HostState{cp, dead(tc.last, "")}}, cp, cp.Wish)
+			if tc.reason == "" {
+				require.Nil(t, blocked)
+				assert.EqualValues(t, "v1.37.2", target.ControlPlane)
+				return
+			}
+			requireBlocked(t, blocked, tc.reason)
+		})
+	}
+	t.Run("a control plane does not move without its kubelet, which can be repaired first", func(t *testing.T) {
+		broken := at("cp1", v1alpha1.Unknown, "v1.36.3", wishBoth("v1.37.2"))
+		broken.LastKubelet = "v1.36.3"
+		_, _, _, blocked := NextTarget(Fleet{Hosts: []HostState{broken}}, broken, broken.Wish)
+		assert.Contains(t, requireBlocked(t, blocked, ReasonVersionUnknown).Message, "repair it first with spec.versions.kubelet alone")
+		broken.LastKubelet, broken.Wish = "v1.36.1", wishKubelet("v1.36.3")
+		target, _, _, blocked := NextTarget(Fleet{Hosts: []HostState{broken}}, broken, broken.Wish)
+		require.Nil(t, blocked)
+		assert.EqualValues(t, "v1.36.3", target.Kubelet)
+	})
+	t.Run("the walk of the fleet takes it along", func(t *testing.T) {
+		hops, blocked := Hops(Fleet{Hosts: []HostState{cp, dead("v1.36.1", "v1.37.2")}})
+		assert.Empty(t, blocked)
+		assert.Len(t, hops, 2)
+	})
 }

@@ -7,6 +7,14 @@ func (f *Facts) Identity() *v1alpha1.HostIdentity {
 	return &v1alpha1.HostIdentity{MachineID: f.Host.MachineID, BootID: f.Host.BootID, SystemUUID: f.Host.SystemUUID}
 }
 
+// LastKubelet is the kubelet that is installed where none runs; "" where one does.
+func (f *Facts) LastKubelet() string {
+	if f.Kubelet == nil || f.Kubelet.Active || f.Kubelet.Running != "" {
+		return ""
+	}
+	return f.Kubelet.Installed
+}
+
 // Versions are the versions that run, as the Machine reports them.
 func (f *Facts) Versions() *v1alpha1.ObservedVersions {
 	v := &v1alpha1.ObservedVersions{KubeProxy: f.KubeProxy}

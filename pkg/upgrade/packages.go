@@ -57,15 +57,23 @@ func packagesWanted(facts Facts, target v1alpha1.Target, spec v1alpha1.MachineSp
 		names = append(names, installedOf(facts, runtimePackages[r.Name])...)
 		names = append(names, packageRunc)
 	}
-	if target.OS && spec.OS != nil {
-		for _, p := range spec.OS.Packages {
-			if p.State != v1alpha1.PackageAbsent {
-				names = append(names, p.Name)
-			}
-		}
-	}
+	names = append(names, osNames(target, spec)...)
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// osNames are the packages of spec.os that a target brings to the host.
+func osNames(target v1alpha1.Target, spec v1alpha1.MachineSpec) []string {
+	if !target.OS || spec.OS == nil {
+		return nil
+	}
+	var names []string
+	for _, p := range spec.OS.Packages {
+		if p.State != v1alpha1.PackageAbsent {
+			names = append(names, p.Name)
+		}
+	}
+	return names
 }
 
 // installedOf are those of some packages that are installed; all of them when none is, for the message to name.

@@ -23,23 +23,43 @@ const toldDriver = "it wants to be told the cgroup driver by the runtime"
 // checkPairing sees that the kubelet after the hop takes the runtime after the hop.
 func (p *planner) checkPairing() error {
 	r := p.in.Facts.Runtime
-	if !p.want.kubeletChanges || r == nil {
+	if !p.want.kubeletChanges && !p.want.runtimeChanges || r == nil {
 		return nil
 	}
+	after := p.kubeletAfter()
 	runtime := p.want.runtime
 	if !runtime.Known() {
 		seen, _ := ParseRuntime(firstOf(runtimeText(r)...))
 		runtime = seen.Version
 	}
 	if _, judged := runtimeFloors[v1alpha1.RuntimeName(r.Name)]; judged && !runtime.Known() {
-		return wait(ReasonVersionUnknown, "the version of %s on this host is %q, so it is not known whether kubelet %s takes it: see that the runtime runs", r.Name, firstOf(runtimeText(r)...), p.want.kubelet.Raw())
+		return wait(ReasonVersionUnknown, "the version of %s on this host is %q, so it is not known whether kubelet %s takes it: see that the runtime runs", r.Name, firstOf(runtimeText(r)...), after.Raw())
 	}
-	for _, floor := range runtimeFloors[v1alpha1.RuntimeName(r.Name)] {
-		kubelet, _ := ParseKubernetes(floor.kubelet)
+	return p.checkFloors(r.Name, runtime, after)
+}
+
+// checkFloors looks a pair up in the table. Under a kubelet that is not known a runtime may only go forward.
+func (p *planner) checkFloors(name string, runtime, kubelet Version) error {
+	for _, floor := range runtimeFloors[v1alpha1.RuntimeName(name)] {
+		from, _ := ParseKubernetes(floor.kubelet)
 		least, _ := ParseRelease(floor.runtime)
-		if p.want.kubelet.MinorsAhead(kubelet) >= 0 && runtime.LessThan(least) {
-			return refuse(ReasonRuntimeTooOld, "kubelet %s does not take %s %s (%s): set spec.versions.containerRuntime.version to %s or newer, which moves first in the same window", p.want.kubelet.Raw(), r.Name, runtime.Raw(), floor.why, floor.runtime)
+		switch {
+		case !runtime.LessThan(least):
+		case !kubelet.Known() && runtime.LessThan(p.want.runtimeNow):
+			return wait(ReasonVersionUnknown, "the version of the kubelet on this host is not known, so neither is whether it takes %s %s: see that the kubelet runs", name, runtime.Raw())
+		case kubelet.Known() && kubelet.MinorsAhead(from) >= 0:
+			return refuse(ReasonRuntimeTooOld, "kubelet %s does not take %s %s (%s): set spec.versions.containerRuntime.version to %s or newer, which moves first in the same window", kubelet.Raw(), name, runtime.Raw(), floor.why, floor.runtime)
 		}
 	}
 	return nil
+}
+
+// kubeletAfter is the kubelet after the hop: the wished one, else the one that stays. One
+// that does not run counts with what is installed.
+func (p *planner) kubeletAfter() Version {
+	if k := p.in.Facts.Kubelet; !p.want.kubelet.Known() && k != nil {
+		now, _ := ParseKubernetes(firstOf(k.Running, k.Installed))
+		return now
+	}
+	return p.want.kubelet
 }

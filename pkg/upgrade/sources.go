@@ -56,7 +56,7 @@ func Sources(facts Facts, target v1alpha1.Target, spec v1alpha1.MachineSpec) (Ca
 			return CandidateRequest{}, nil, err
 		}
 	}
-	return CandidateRequest{Sources: s.request(packages), Packages: packages}, s.changes(), nil
+	return CandidateRequest{Sources: s.request(sought(packages, target, spec)), Packages: packages}, s.changes(), nil
 }
 
 // hostSource is a source as it is and as it is to be.
@@ -244,10 +244,7 @@ func minorsOf(uri string) []int {
 // request lists the sources to look into, once each, in the host's order and then
 // those that spec adds. One whose index on the host offers none of the packages is left
 // out, unless some package is in no index that is known: then it could be anywhere.
-// Helpers do not count: they come from where the package is that needs them, and a
-// distribution's whole index is not worth fetching for one that is there already.
-func (s *sourceSet) request(packages []string) []CandidateSource {
-	asked := slices.DeleteFunc(slices.Clone(packages), func(name string) bool { return slices.Contains(Helpers, name) })
+func (s *sourceSet) request(asked []string) []CandidateSource {
 	everywhere := slices.ContainsFunc(asked, func(name string) bool {
 		return !slices.ContainsFunc(s.now, func(h hostSource) bool { return slices.Contains(h.facts.Provides, name) })
 	})
@@ -258,6 +255,16 @@ func (s *sourceSet) request(packages []string) []CandidateSource {
 		}
 	}
 	return out
+}
+
+// sought are the packages that repositories are chosen for. Helpers do not count, unless
+// spec.os names them: they come from where the package is that needs them, and a
+// distribution's whole index is not worth fetching for one that is there already.
+func sought(packages []string, target v1alpha1.Target, spec v1alpha1.MachineSpec) []string {
+	named := osNames(target, spec)
+	return slices.DeleteFunc(slices.Clone(packages), func(name string) bool {
+		return slices.Contains(Helpers, name) && !slices.Contains(named, name)
+	})
 }
 
 func (c CandidateSource) sameRepository(o CandidateSource) bool {

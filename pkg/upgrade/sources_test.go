@@ -2,6 +2,7 @@ package upgrade
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -190,6 +191,34 @@ func TestADistributionIsNotFetchedForAHelper(t *testing.T) {
 	request, _, err := Sources(f, v1alpha1.Target{Versions: v1alpha1.Versions{ContainerRuntime: containerdAt("2.4.2")}}, worker())
 	require.NoError(t, err)
 	assert.Equal(t, []string{"https://c.example/"}, uris(request))
+}
+
+func TestAHelperThatSpecNamesIsLookedFor(t *testing.T) {
+	f := workerFacts("v1.36.3", "1.7.28")
+	f.Packages.Sources[1].Provides = append([]string{"cri-tools", "kubernetes-cni"}, kubernetesPackages...)
+	for _, name := range Helpers {
+		t.Run(name, func(t *testing.T) {
+			spec := worker()
+			spec.OS = &v1alpha1.OSSpec{Packages: []v1alpha1.Package{{Name: name, Version: "1.9.9-1"}}}
+			target := v1alpha1.Target{OS: true}
+			request, _, err := Sources(f, target, spec)
+			require.NoError(t, err)
+			require.Len(t, request.Sources, 1, "its repository and no other")
+			p := plan(t, PlanInput{
+				Machine: "w1", Spec: spec, Facts: f, Assignment: v1alpha1.Assignment{ID: "1-a", Target: target},
+				Candidates: []Candidate{candidate(name, "1.9.9-1", request.Sources[0].URI)},
+			})
+			assert.Contains(t, outline(p), "InstallPackages "+name+"=1.9.9-1")
+
+			target.Kubelet = "v1.36.4"
+			request, _, err = Sources(f, target, spec)
+			require.NoError(t, err)
+			assert.Contains(t, request.Packages, name)
+			assert.True(t, slices.ContainsFunc(f.Packages.Sources, func(s SourceFacts) bool {
+				return slices.Contains(s.Provides, name) && slices.Contains(uris(request), s.URI)
+			}), "nor together with a kubelet")
+		})
+	}
 }
 
 func TestNothingWantedNeedsNoRepository(t *testing.T) {

@@ -21,6 +21,9 @@ func UpToDate(spec v1alpha1.MachineSpec, status v1alpha1.MachineStatus) (ok bool
 	if status.Versions == nil {
 		return false, ReasonNotReported, "the agent of this host has not reported yet"
 	}
+	if missesRole(spec.Roles, status.Versions.ControlPlane) {
+		return false, ReasonRoleMismatch, roleMissing
+	}
 	d := &differences{}
 	if w := spec.Versions; w != nil {
 		d.kubernetes("kubelet", string(w.Kubelet), status.Versions.Kubelet)

@@ -108,3 +108,20 @@ func TestUnsetDrainFieldsHaveTheDocumentedDefaults(t *testing.T) {
 	assert.True(t, d.SkipForMinor)
 	assert.Empty(t, spec.Drain.EmptyDir, "the spec itself is left as it was")
 }
+
+func TestAControlPlaneThatSpecDoesNotNameIsNotUpToDate(t *testing.T) {
+	seen := v1alpha1.MachineStatus{Versions: &v1alpha1.ObservedVersions{Kubelet: "v1.36.3", ControlPlane: observedControl("v1.36.3", "v1.36.3")}}
+	ok, reason, message := UpToDate(worker(), seen)
+	assert.False(t, ok)
+	assert.Equal(t, ReasonRoleMismatch, reason)
+	assert.Contains(t, message, "spec.roles has no ControlPlane: add it")
+	ok, _, _ = UpToDate(controlPlane(), seen)
+	assert.True(t, ok)
+
+	_, err := NewPlan(PlanInput{Machine: "w1", Spec: worker(), Facts: controlPlaneFacts("v1.36.3", "1.7.28")})
+	requireBlocked(t, err, ReasonRoleMismatch)
+	silent := controlPlaneFacts("v1.36.3", "1.7.28")
+	silent.Control = &ControlFacts{Manifests: map[string]string{"kube-apiserver": "latest"}}
+	_, err = NewPlan(PlanInput{Machine: "w1", Spec: worker(), Facts: silent})
+	requireBlocked(t, err, ReasonRoleMismatch)
+}

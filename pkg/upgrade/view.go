@@ -9,7 +9,7 @@ import (
 // View is a Fleet with its versions parsed once, to ask many hosts about.
 type View struct {
 	fleet Fleet
-	// control are the hosts with an API server, by name.
+	// control are the hosts with an API server, by role or by what they run, by name.
 	control []HostState
 	api     map[string]Version
 	// unread says why the API servers of the fleet are not known, when they are not.
@@ -29,7 +29,7 @@ type kubeletMinor struct {
 func NewView(f Fleet) *View {
 	v := &View{fleet: f, api: map[string]Version{}, kubelets: map[int]kubeletMinor{}, deaf: map[string]bool{}}
 	for _, h := range f.Hosts {
-		if h.IsControlPlane() {
+		if h.hasAPIServer() {
 			v.control = append(v.control, h)
 		}
 		v.addKubelet(h)
@@ -52,7 +52,7 @@ func (v *View) readAPIServers() {
 
 // addKubelet counts a host's kubelet; hosts that are not managed and report none have none.
 func (v *View) addKubelet(h HostState) {
-	if !h.hasKubelet() || h.Versions.Kubelet == "" && !h.Managed {
+	if !h.hasKubelet() || h.Versions.Kubelet == "" && h.LastKubelet == "" && !h.Managed {
 		return
 	}
 	version, err := h.kubelet()
@@ -75,7 +75,7 @@ func (v *View) replace(old, now HostState) {
 		delete(v.kubelets[version.ordinal()].hosts, old.Name)
 	}
 	v.addKubelet(now)
-	if !now.IsControlPlane() {
+	if !now.hasAPIServer() {
 		return
 	}
 	for i := range v.control {
@@ -90,7 +90,7 @@ func (v *View) replace(old, now HostState) {
 func (v *View) apiServers(host string, hop Version) (versionRange, *Blocked) {
 	var all versionRange
 	if len(v.control) == 0 {
-		return all, wait(ReasonSkewUnknown, "no API server of this cluster is known, so no kubelet can be judged: add the control plane's Machines, or let the coordinator see its Nodes")
+		return all, wait(ReasonSkewUnknown, "no API server of this cluster is known, so no kubelet can be judged: adopt the control plane's Nodes (kubectl refit adopt --apply) and install the agent there; a plan from files takes their Machines with a status, or with their facts. Under a control plane that is hosted elsewhere kubelets are not moved yet: remove spec.versions.kubelet, and the rest goes on")
 	}
 	if v.unread != nil {
 		return all, v.unread
