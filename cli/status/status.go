@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -94,28 +95,59 @@ func WaitsFor(m *v1alpha1.Machine) string {
 	if op := m.Status.LastOperation; op != nil && op.State == v1alpha1.OperationProcessing {
 		return status.Progress(op)
 	}
-	kinds := []string{v1alpha1.ConditionStalled, v1alpha1.ConditionOverridden, v1alpha1.ConditionHeld, v1alpha1.ConditionWaiting}
-	deleting := !m.DeletionTimestamp.IsZero()
-	if deleting { // it waits for no turn any more
-		kinds = kinds[:1]
+	if !m.DeletionTimestamp.IsZero() { // it waits for no turn any more
+		return cmp.Or(holds(m, v1alpha1.ConditionStalled), hostFailure(m), atWork(m),
+			"Deleting: held by its finalizers "+strings.Join(m.Finalizers, ", "))
 	}
-	for _, kind := range kinds {
-		if c := meta.FindStatusCondition(m.Status.Conditions, kind); c != nil && c.Status == metav1.ConditionTrue {
-			return c.Reason + ": " + c.Message
-		}
+	return cmp.Or(
+		holds(m, v1alpha1.ConditionStalled),
+		holds(m, v1alpha1.ConditionHeld),
+		atWork(m),
+		holds(m, v1alpha1.ConditionOverridden),
+		holds(m, v1alpha1.ConditionWaiting),
+		hostFailure(m),
+		silent(m),
+		lacking(m),
+	)
+}
+
+// holds words a condition that is True; "" for any other.
+func holds(m *v1alpha1.Machine, kind string) string {
+	c := meta.FindStatusCondition(m.Status.Conditions, kind)
+	if c == nil || c.Status != metav1.ConditionTrue {
+		return ""
 	}
+	return c.Reason + ": " + c.Message
+}
+
+// atWork is the drain or the change that goes on now, which is newer than whatever an
+// earlier attempt has left on the Machine. An earlier drain that failed is told by Waiting
+// until its next try, and an operation that failed by Stalled.
+func atWork(m *v1alpha1.Machine) string {
+	c := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionUpToDate)
+	working := []string{status.ReasonDraining, status.ReasonDrained, status.ReasonApplying}
+	if c == nil || c.Status == metav1.ConditionTrue || !slices.Contains(working, c.Reason) {
+		return ""
+	}
+	return c.Reason + ": " + c.Message
+}
+
+func hostFailure(m *v1alpha1.Machine) string {
 	if f := m.Status.HostFailure; f != nil {
 		return f.Reason + ": " + f.Message
 	}
-	if f := m.Status.RolloutFailure; f != nil {
-		return f.Reason + ": " + f.Message
-	}
-	if deleting {
-		return "Deleting: held by its finalizers " + strings.Join(m.Finalizers, ", ")
-	}
+	return ""
+}
+
+func silent(m *v1alpha1.Machine) string {
 	if m.Status.Host == nil {
 		return "AgentSilent: the agent of this host has never reported"
 	}
+	return ""
+}
+
+// lacking is the first of the two conditions of a machine that is well that does not hold.
+func lacking(m *v1alpha1.Machine) string {
 	lacks := []string{v1alpha1.ConditionUpToDate, v1alpha1.ConditionHealthy}
 	if m.Status.Phase == v1alpha1.PhaseVerifying { // the change is made: only health is waited for
 		slices.Reverse(lacks)

@@ -57,6 +57,27 @@ func TestAMachineSaysWhatItWaitsFor(t *testing.T) {
 		"its host": {reported(func(s *v1alpha1.MachineStatus) {
 			s.HostFailure = &v1alpha1.Failure{Reason: "VersionNotFound", Message: "no source has v1.99.0"}
 		}), "VersionNotFound: no source has v1.99.0"},
+		"the drain that runs, not the one before": {reported(func(s *v1alpha1.MachineStatus) {
+			s.RolloutFailure = &v1alpha1.RolloutFailure{Class: "DrainBlocked", Failure: v1alpha1.Failure{Reason: "PDBOverlap", Message: "two budgets"}}
+			s.Conditions = append(condition(v1alpha1.ConditionDrained, metav1.ConditionFalse, "Draining", "EvictionBlocked by budget web"),
+				condition(v1alpha1.ConditionUpToDate, metav1.ConditionFalse, "Draining", "EvictionBlocked by budget web")...)
+		}), "Draining: EvictionBlocked by budget web"},
+		"the hop that is staged, not the drain before": {reported(func(s *v1alpha1.MachineStatus) {
+			s.RolloutFailure = &v1alpha1.RolloutFailure{Class: "DrainBlocked", Failure: v1alpha1.Failure{Reason: "PDBOverlap", Message: "two budgets"}}
+			s.Conditions = condition(v1alpha1.ConditionUpToDate, metav1.ConditionFalse, "Staging", "the host stages")
+		}), "Staging: the host stages"},
+		"the drain that runs, also with an override": {reported(func(s *v1alpha1.MachineStatus) {
+			s.Conditions = append(condition(v1alpha1.ConditionOverridden, metav1.ConditionTrue, "FieldsOverridden", "spec.drain"),
+				condition(v1alpha1.ConditionUpToDate, metav1.ConditionFalse, "Draining", "1 pod left")...)
+		}), "Draining: 1 pod left"},
+		"the work, not an older failure of the host": {reported(func(s *v1alpha1.MachineStatus) {
+			s.HostFailure = &v1alpha1.Failure{Reason: "SourceUnavailable", Message: "no answer"}
+			s.Conditions = condition(v1alpha1.ConditionUpToDate, metav1.ConditionFalse, "Applying", "the host has the grant")
+		}), "Applying: the host has the grant"},
+		"its owner, before an override": {reported(func(s *v1alpha1.MachineStatus) {
+			s.Conditions = append(condition(v1alpha1.ConditionOverridden, metav1.ConditionTrue, "FieldsOverridden", "spec.drain"),
+				condition(v1alpha1.ConditionHeld, metav1.ConditionTrue, "HoldFile", "/etc/refit/hold")...)
+		}), "HoldFile: /etc/refit/hold"},
 		"its agent": {&v1alpha1.Machine{}, "AgentSilent: the agent of this host has never reported"},
 		"a change": {reported(func(s *v1alpha1.MachineStatus) {
 			s.Conditions = condition(v1alpha1.ConditionUpToDate, metav1.ConditionFalse, "Outdated", "kubelet v1.36.3, wants v1.37.2")
