@@ -16,18 +16,18 @@ import (
 )
 
 // Print writes pools and machines as tables.
-func Print(out io.Writer, pools []v1alpha1.MachineDeployment, machines []v1alpha1.Machine) error {
+func Print(out io.Writer, pools []v1alpha1.MachineDeployment, machines []v1alpha1.Machine, coordinator Coordinator) error {
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	if len(pools) > 0 {
 		row(w, "POOL", "MACHINES", "UPTODATE", "READY", "IN-FLIGHT", "TARGET", "PAUSED", "STATE")
 		for i := range pools {
-			printPool(w, &pools[i])
+			printPool(w, &pools[i], coordinator)
 		}
 		fmt.Fprintln(w)
 	}
 	row(w, "MACHINE", "ROLES", "PHASE", "KUBELET", "CONTROL-PLANE", "RUNTIME", "TARGET", "WAITS-FOR")
 	for i := range machines {
-		printMachine(w, &machines[i])
+		printMachine(w, &machines[i], coordinator)
 	}
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("writing the table: %w", err)
@@ -35,10 +35,10 @@ func Print(out io.Writer, pools []v1alpha1.MachineDeployment, machines []v1alpha
 	return nil
 }
 
-func printPool(w io.Writer, d *v1alpha1.MachineDeployment) {
+func printPool(w io.Writer, d *v1alpha1.MachineDeployment, coordinator Coordinator) {
 	s := d.Status
 	target := wish(d.Spec.Template.Spec.Versions)
-	state := ""
+	state := coordinator.unseen(d.Generation, s.ObservedGeneration)
 	for _, kind := range []string{v1alpha1.ConditionConflict, v1alpha1.ConditionProgressing} {
 		if c := meta.FindStatusCondition(d.Status.Conditions, kind); c != nil && state == "" && (kind == v1alpha1.ConditionProgressing || c.Status == metav1.ConditionTrue) {
 			state = c.Reason + ": " + c.Message
@@ -47,7 +47,7 @@ func printPool(w io.Writer, d *v1alpha1.MachineDeployment) {
 	row(w, d.Name, s.Machines, s.UpToDate, s.Ready, s.InFlight, target, d.Spec.Paused, state)
 }
 
-func printMachine(w io.Writer, m *v1alpha1.Machine) {
+func printMachine(w io.Writer, m *v1alpha1.Machine, coordinator Coordinator) {
 	roles := make([]string, 0, len(m.Spec.Roles))
 	for _, r := range m.Spec.Roles {
 		roles = append(roles, string(r))
@@ -66,7 +66,7 @@ func printMachine(w io.Writer, m *v1alpha1.Machine) {
 	if !m.DeletionTimestamp.IsZero() {
 		phase = "Deleting"
 	}
-	row(w, m.Name, strings.Join(roles, ","), phase, kubelet, controlPlane, runtime, wish(m.Spec.Versions), WaitsFor(m))
+	row(w, m.Name, strings.Join(roles, ","), phase, kubelet, controlPlane, runtime, wish(m.Spec.Versions), WaitsFor(m, coordinator))
 }
 
 // wish is all that spec.versions names, in one cell: the kubelet's version, and then what else there is.
@@ -91,7 +91,7 @@ func wish(v *v1alpha1.Versions) string {
 }
 
 // WaitsFor says in one line what a machine does or waits for; "" when there is nothing.
-func WaitsFor(m *v1alpha1.Machine) string {
+func WaitsFor(m *v1alpha1.Machine, coordinator Coordinator) string {
 	if op := m.Status.LastOperation; op != nil && op.State == v1alpha1.OperationProcessing {
 		return status.Progress(op)
 	}
@@ -100,6 +100,7 @@ func WaitsFor(m *v1alpha1.Machine) string {
 			"Deleting: held by its finalizers "+strings.Join(m.Finalizers, ", "))
 	}
 	return cmp.Or(
+		unseen(m, coordinator), // what follows was judged by an older spec
 		holds(m, v1alpha1.ConditionStalled),
 		holds(m, v1alpha1.ConditionHeld),
 		atWork(m),
@@ -109,6 +110,19 @@ func WaitsFor(m *v1alpha1.Machine) string {
 		silent(m),
 		lacking(m),
 	)
+}
+
+// unseen is for a machine whose newest spec no coordinator has judged. Of a host that has
+// never reported there is more to say.
+func unseen(m *v1alpha1.Machine, coordinator Coordinator) string {
+	if m.Status.Host == nil {
+		return ""
+	}
+	seen := int64(0)
+	if c := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionUpToDate); c != nil {
+		seen = c.ObservedGeneration
+	}
+	return coordinator.unseen(m.Generation, seen)
 }
 
 // holds words a condition that is True; "" for any other.
