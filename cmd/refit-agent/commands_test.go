@@ -42,6 +42,8 @@ func TestAMistakeOnTheCommandLineHasItsOwnCode(t *testing.T) {
 		"a file not named":         {"plan"},
 		"a format that is unknown": {"facts", "-o", "xml"},
 		"a format for a plan":      {"plan", "-f", "-", "-o", "xml"},
+		"a minor that is none":     {"facts", "--minor", "bogus"},
+		"two packages in one":      {"facts", "--package", "openssl", "--package", "x y"},
 		"a level that is unknown":  {"run", "--log-level", "loud"},
 	} {
 		t.Run(name, func(t *testing.T) {
