@@ -114,7 +114,7 @@ func planCommand() *cobra.Command {
 				return err
 			}
 			if refusal := list.Items[0].Refusal; refusal != nil {
-				return refused{refusal}
+				return refused{refusal, output == "table" || output == "wide"}
 			}
 			return nil
 		},
