@@ -175,7 +175,7 @@ func TestEachGateVetoesWhatItIsForAndNothingElse(t *testing.T) {
 			reason: gates.ReasonBudgetExhausted},
 		"restarts have a bound of their own": {
 			fleet:  base().Deployment("w").Machine("w1", "w", worker, Plans(v1alpha1.DisruptionRestart)).Machine("w2", "w", worker, InSlot(v1alpha1.DisruptionRestart)),
-			reason: gates.ReasonInFlightExhausted, says: []string{"1 machines at a time"}},
+			reason: gates.ReasonInFlightExhausted, says: []string{"1 machine at a time"}},
 		"a budget over two pools": {
 			fleet: base().Deployment("w", maxUnavailable(intstr.FromInt32(3))).Budget("all", "w", func(s *v1alpha1.MachineDisruptionBudgetSpec) { s.MinAvailable = at(2) }).
 				Machine("w1", "w", worker).Machine("w2", "w", worker, NotReady).Machine("w3", "w", worker),
