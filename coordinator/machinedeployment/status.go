@@ -186,7 +186,7 @@ func (r *Reconciler) rollingOut(s *scope) string {
 	}
 	for _, m := range s.pool.Machines {
 		if v, held := r.Board.Verdict(types.NamespacedName{Namespace: m.Namespace, Name: m.Name}); held && m.Slot == nil {
-			parts = append(parts, fmt.Sprintf("%s waits (%s)", m.Name, v.Reason))
+			parts = append(parts, fmt.Sprintf("%s waits (%s)", m.Name, gates.Cause(v.Reason, m.Machine)))
 			break
 		}
 	}
