@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -15,18 +16,18 @@ import (
 )
 
 // Print writes pools and machines as tables.
-func Print(out io.Writer, pools []v1alpha1.MachineDeployment, machines []v1alpha1.Machine) error {
+func Print(out io.Writer, pools []v1alpha1.MachineDeployment, machines []v1alpha1.Machine, coordinator Coordinator) error {
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	if len(pools) > 0 {
 		row(w, "POOL", "MACHINES", "UPTODATE", "READY", "IN-FLIGHT", "TARGET", "PAUSED", "STATE")
 		for i := range pools {
-			printPool(w, &pools[i])
+			printPool(w, &pools[i], coordinator)
 		}
 		fmt.Fprintln(w)
 	}
 	row(w, "MACHINE", "ROLES", "PHASE", "KUBELET", "CONTROL-PLANE", "RUNTIME", "TARGET", "WAITS-FOR")
 	for i := range machines {
-		printMachine(w, &machines[i])
+		printMachine(w, &machines[i], coordinator)
 	}
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("writing the table: %w", err)
@@ -34,10 +35,10 @@ func Print(out io.Writer, pools []v1alpha1.MachineDeployment, machines []v1alpha
 	return nil
 }
 
-func printPool(w io.Writer, d *v1alpha1.MachineDeployment) {
+func printPool(w io.Writer, d *v1alpha1.MachineDeployment, coordinator Coordinator) {
 	s := d.Status
 	target := wish(d.Spec.Template.Spec.Versions)
-	state := ""
+	state := coordinator.unseen(d.Generation, s.ObservedGeneration)
 	for _, kind := range []string{v1alpha1.ConditionConflict, v1alpha1.ConditionProgressing} {
 		if c := meta.FindStatusCondition(d.Status.Conditions, kind); c != nil && state == "" && (kind == v1alpha1.ConditionProgressing || c.Status == metav1.ConditionTrue) {
 			state = c.Reason + ": " + c.Message
@@ -46,7 +47,7 @@ func printPool(w io.Writer, d *v1alpha1.MachineDeployment) {
 	row(w, d.Name, s.Machines, s.UpToDate, s.Ready, s.InFlight, target, d.Spec.Paused, state)
 }
 
-func printMachine(w io.Writer, m *v1alpha1.Machine) {
+func printMachine(w io.Writer, m *v1alpha1.Machine, coordinator Coordinator) {
 	roles := make([]string, 0, len(m.Spec.Roles))
 	for _, r := range m.Spec.Roles {
 		roles = append(roles, string(r))
@@ -65,7 +66,7 @@ func printMachine(w io.Writer, m *v1alpha1.Machine) {
 	if !m.DeletionTimestamp.IsZero() {
 		phase = "Deleting"
 	}
-	row(w, m.Name, strings.Join(roles, ","), phase, kubelet, controlPlane, runtime, wish(m.Spec.Versions), WaitsFor(m))
+	row(w, m.Name, strings.Join(roles, ","), phase, kubelet, controlPlane, runtime, wish(m.Spec.Versions), WaitsFor(m, coordinator))
 }
 
 // wish is all that spec.versions names, in one cell: the kubelet's version, and then what else there is.
@@ -90,32 +91,77 @@ func wish(v *v1alpha1.Versions) string {
 }
 
 // WaitsFor says in one line what a machine does or waits for; "" when there is nothing.
-func WaitsFor(m *v1alpha1.Machine) string {
+func WaitsFor(m *v1alpha1.Machine, coordinator Coordinator) string {
 	if op := m.Status.LastOperation; op != nil && op.State == v1alpha1.OperationProcessing {
 		return status.Progress(op)
 	}
-	kinds := []string{v1alpha1.ConditionStalled, v1alpha1.ConditionOverridden, v1alpha1.ConditionHeld, v1alpha1.ConditionWaiting}
-	deleting := !m.DeletionTimestamp.IsZero()
-	if deleting { // it waits for no turn any more
-		kinds = kinds[:1]
+	if !m.DeletionTimestamp.IsZero() { // it waits for no turn any more
+		return cmp.Or(holds(m, v1alpha1.ConditionStalled), hostFailure(m), atWork(m),
+			"Deleting: held by its finalizers "+strings.Join(m.Finalizers, ", "))
 	}
-	for _, kind := range kinds {
-		if c := meta.FindStatusCondition(m.Status.Conditions, kind); c != nil && c.Status == metav1.ConditionTrue {
-			return c.Reason + ": " + c.Message
-		}
+	return cmp.Or(
+		unseen(m, coordinator), // what follows was judged by an older spec
+		holds(m, v1alpha1.ConditionStalled),
+		holds(m, v1alpha1.ConditionHeld),
+		atWork(m),
+		holds(m, v1alpha1.ConditionOverridden),
+		holds(m, v1alpha1.ConditionWaiting),
+		hostFailure(m),
+		silent(m),
+		lacking(m),
+	)
+}
+
+// unseen is for a machine whose newest spec no coordinator has judged. Of a host that has
+// never reported there is more to say.
+func unseen(m *v1alpha1.Machine, coordinator Coordinator) string {
+	if m.Status.Host == nil {
+		return ""
 	}
+	seen := int64(0)
+	if c := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionUpToDate); c != nil {
+		seen = c.ObservedGeneration
+	}
+	return coordinator.unseen(m.Generation, seen)
+}
+
+// holds words a condition that is True; "" for any other.
+func holds(m *v1alpha1.Machine, kind string) string {
+	c := meta.FindStatusCondition(m.Status.Conditions, kind)
+	if c == nil || c.Status != metav1.ConditionTrue {
+		return ""
+	}
+	return c.Reason + ": " + c.Message
+}
+
+// atWork is the drain or the change that goes on now, which is newer than whatever an
+// earlier attempt has left on the Machine. An earlier drain that failed is told by Waiting
+// until its next try, and an operation that failed by Stalled.
+func atWork(m *v1alpha1.Machine) string {
+	c := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionUpToDate)
+	working := []string{status.ReasonDraining, status.ReasonDrained, status.ReasonApplying}
+	if c == nil || c.Status == metav1.ConditionTrue || !slices.Contains(working, c.Reason) {
+		return ""
+	}
+	return c.Reason + ": " + c.Message
+}
+
+func hostFailure(m *v1alpha1.Machine) string {
 	if f := m.Status.HostFailure; f != nil {
 		return f.Reason + ": " + f.Message
 	}
-	if f := m.Status.RolloutFailure; f != nil {
-		return f.Reason + ": " + f.Message
-	}
-	if deleting {
-		return "Deleting: held by its finalizers " + strings.Join(m.Finalizers, ", ")
-	}
+	return ""
+}
+
+func silent(m *v1alpha1.Machine) string {
 	if m.Status.Host == nil {
 		return "AgentSilent: the agent of this host has never reported"
 	}
+	return ""
+}
+
+// lacking is the first of the two conditions of a machine that is well that does not hold.
+func lacking(m *v1alpha1.Machine) string {
 	lacks := []string{v1alpha1.ConditionUpToDate, v1alpha1.ConditionHealthy}
 	if m.Status.Phase == v1alpha1.PhaseVerifying { // the change is made: only health is waited for
 		slices.Reverse(lacks)

@@ -57,12 +57,33 @@ func TestAMachineSaysWhatItWaitsFor(t *testing.T) {
 		"its host": {reported(func(s *v1alpha1.MachineStatus) {
 			s.HostFailure = &v1alpha1.Failure{Reason: "VersionNotFound", Message: "no source has v1.99.0"}
 		}), "VersionNotFound: no source has v1.99.0"},
+		"the drain that runs, not the one before": {reported(func(s *v1alpha1.MachineStatus) {
+			s.RolloutFailure = &v1alpha1.RolloutFailure{Class: "DrainBlocked", Failure: v1alpha1.Failure{Reason: "PDBOverlap", Message: "two budgets"}}
+			s.Conditions = append(condition(v1alpha1.ConditionDrained, metav1.ConditionFalse, "Draining", "EvictionBlocked by budget web"),
+				condition(v1alpha1.ConditionUpToDate, metav1.ConditionFalse, "Draining", "EvictionBlocked by budget web")...)
+		}), "Draining: EvictionBlocked by budget web"},
+		"the hop that is staged, not the drain before": {reported(func(s *v1alpha1.MachineStatus) {
+			s.RolloutFailure = &v1alpha1.RolloutFailure{Class: "DrainBlocked", Failure: v1alpha1.Failure{Reason: "PDBOverlap", Message: "two budgets"}}
+			s.Conditions = condition(v1alpha1.ConditionUpToDate, metav1.ConditionFalse, "Staging", "the host stages")
+		}), "Staging: the host stages"},
+		"the drain that runs, also with an override": {reported(func(s *v1alpha1.MachineStatus) {
+			s.Conditions = append(condition(v1alpha1.ConditionOverridden, metav1.ConditionTrue, "FieldsOverridden", "spec.drain"),
+				condition(v1alpha1.ConditionUpToDate, metav1.ConditionFalse, "Draining", "1 pod left")...)
+		}), "Draining: 1 pod left"},
+		"the work, not an older failure of the host": {reported(func(s *v1alpha1.MachineStatus) {
+			s.HostFailure = &v1alpha1.Failure{Reason: "SourceUnavailable", Message: "no answer"}
+			s.Conditions = condition(v1alpha1.ConditionUpToDate, metav1.ConditionFalse, "Applying", "the host has the grant")
+		}), "Applying: the host has the grant"},
+		"its owner, before an override": {reported(func(s *v1alpha1.MachineStatus) {
+			s.Conditions = append(condition(v1alpha1.ConditionOverridden, metav1.ConditionTrue, "FieldsOverridden", "spec.drain"),
+				condition(v1alpha1.ConditionHeld, metav1.ConditionTrue, "HoldFile", "/etc/refit/hold")...)
+		}), "HoldFile: /etc/refit/hold"},
 		"its agent": {&v1alpha1.Machine{}, "AgentSilent: the agent of this host has never reported"},
 		"a change": {reported(func(s *v1alpha1.MachineStatus) {
 			s.Conditions = condition(v1alpha1.ConditionUpToDate, metav1.ConditionFalse, "Outdated", "kubelet v1.36.3, wants v1.37.2")
 		}), "Outdated: kubelet v1.36.3, wants v1.37.2"},
 	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, status.WaitsFor(tc.machine)) })
+		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, status.WaitsFor(tc.machine, status.Coordinator{})) })
 	}
 }
 
@@ -77,7 +98,7 @@ func TestTheTablesShowPoolsAndMachines(t *testing.T) {
 	d.Spec.Template.Spec.Versions = &v1alpha1.Versions{ContainerRuntime: m.Spec.Versions.ContainerRuntime, Etcd: "v3.7.0"}
 	d.Status = v1alpha1.MachineDeploymentStatus{Machines: 2, UpToDate: 1, Ready: 2, Conditions: condition(v1alpha1.ConditionProgressing, metav1.ConditionTrue, "RollingOut", "1 of 2 done")}
 	var out bytes.Buffer
-	require.NoError(t, status.Print(&out, []v1alpha1.MachineDeployment{d}, []v1alpha1.Machine{*m}))
+	require.NoError(t, status.Print(&out, []v1alpha1.MachineDeployment{d}, []v1alpha1.Machine{*m}, status.Coordinator{}))
 	var lines [][]string
 	for _, l := range strings.Split(strings.TrimSpace(out.String()), "\n") {
 		lines = append(lines, strings.Fields(l))
@@ -92,7 +113,7 @@ func TestAMessageOfSeveralLinesStaysInItsCell(t *testing.T) {
 	})
 	m.Name = "w1"
 	var out bytes.Buffer
-	require.NoError(t, status.Print(&out, nil, []v1alpha1.Machine{*m}))
+	require.NoError(t, status.Print(&out, nil, []v1alpha1.Machine{*m}, status.Coordinator{}))
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 	require.Len(t, lines, 2)
 	assert.True(t, strings.HasSuffix(lines[1], "   StepFailed: dpkg:  error one error two three four"), lines[1])
@@ -117,9 +138,9 @@ func TestAMachineBeingDeletedIsShownAsSuch(t *testing.T) {
 		}), "step 2 of 4: InstallPackages"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, tc.want, status.WaitsFor(tc.machine))
+			assert.Equal(t, tc.want, status.WaitsFor(tc.machine, status.Coordinator{}))
 			var out bytes.Buffer
-			require.NoError(t, status.Print(&out, nil, []v1alpha1.Machine{*tc.machine}))
+			require.NoError(t, status.Print(&out, nil, []v1alpha1.Machine{*tc.machine}, status.Coordinator{}))
 			assert.Regexp(t, `w1 +- +Deleting `, out.String())
 		})
 	}

@@ -162,6 +162,7 @@ func TestFromAnEmptyClusterToAdoptedMachinesAndBack(t *testing.T) {
 	assert.Equal(t, "nothing to do: every node is adopted already\n", d.ok("adopt", "--apply"))
 	d.adoptedAsItRuns()
 	assert.Regexp(t, `worker-1 +Worker +- +- +- +- +- +AgentSilent: the agent of this host has never reported`, d.ok("status"))
+	assert.Regexp(t, `workers .*NotSeen: generation 1 not yet seen; there is no coordinator`, d.ok("status"))
 
 	d.uninstall()
 }

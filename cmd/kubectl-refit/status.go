@@ -3,8 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -57,5 +60,24 @@ func runStatus(ctx context.Context, c *command, output string) error {
 		fmt.Fprintf(c.err, "There are no machines in namespace %s: kubectl refit adopt --apply makes them from the cluster's nodes.\n", c.namespace())
 		return nil
 	}
-	return status.Print(c.out, pools.Items, machines.Items)
+	coordinator, err := readCoordinator(ctx, cl)
+	if err != nil {
+		return err
+	}
+	return status.Print(c.out, pools.Items, machines.Items, coordinator)
+}
+
+// readCoordinator reads the coordinator's Lease, where that is allowed.
+func readCoordinator(ctx context.Context, cl client.Client) (status.Coordinator, error) {
+	lease := &coordinationv1.Lease{}
+	err := cl.Get(ctx, client.ObjectKey{Namespace: status.LeaseNamespace, Name: status.LeaseName}, lease)
+	switch {
+	case apierrors.IsForbidden(err):
+		return status.Coordinator{}, nil
+	case apierrors.IsNotFound(err):
+		return status.Coordinator{Known: true}, nil
+	case err != nil:
+		return status.Coordinator{}, fmt.Errorf("reading Lease %s/%s: %w", status.LeaseNamespace, status.LeaseName, err)
+	}
+	return status.Coordinator{Known: true, Lease: lease, Now: time.Now()}, nil
 }

@@ -63,6 +63,9 @@ func factsCommand() *cobra.Command {
 			if err := usage.OneOf("output", output, "yaml", "json"); err != nil {
 				return err
 			}
+			if err := usage.PackageNames("package", packages); err != nil {
+				return err
+			}
 			for _, minor := range minors {
 				if _, ok := upgrade.ParseKubernetes(minor + ".0"); !ok {
 					return usage.Errorf("--minor %q is no minor: write it like v1.37", minor)
@@ -111,7 +114,7 @@ func planCommand() *cobra.Command {
 				return err
 			}
 			if refusal := list.Items[0].Refusal; refusal != nil {
-				return refused{refusal}
+				return refused{refusal, output == "table" || output == "wide"}
 			}
 			return nil
 		},

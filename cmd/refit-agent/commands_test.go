@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/refit-dev/refit/pkg/upgrade"
 	"github.com/refit-dev/refit/pkg/usage"
 )
 
@@ -42,6 +45,8 @@ func TestAMistakeOnTheCommandLineHasItsOwnCode(t *testing.T) {
 		"a file not named":         {"plan"},
 		"a format that is unknown": {"facts", "-o", "xml"},
 		"a format for a plan":      {"plan", "-f", "-", "-o", "xml"},
+		"a minor that is none":     {"facts", "--minor", "bogus"},
+		"two packages in one":      {"facts", "--package", "openssl", "--package", "x y"},
 		"a level that is unknown":  {"run", "--log-level", "loud"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -57,4 +62,24 @@ func TestAPlanReadsItsMachineFromStandardInput(t *testing.T) {
 	_, err := execute(t, "kind: Pod\napiVersion: v1\n", "plan", "-f", "-")
 	require.ErrorContains(t, err, "stdin:1: kind: Pod is not read here: give Machine")
 	assert.Equal(t, usage.ExitCode, exitCode(err), "bad input, found before the host is looked at")
+}
+
+func TestARefusalIsSaidOnce(t *testing.T) {
+	blocked := &upgrade.Blocked{Reason: "VersionNotFound", Message: "no source has v1.99.0"}
+	for name, tc := range map[string]struct {
+		err  error
+		says string
+	}{
+		"the table has it":         {refused{blocked, true}, ""},
+		"programs read the output": {refused{blocked, false}, "refit-agent: VersionNotFound: no source has v1.99.0\n"},
+		"a fault is no refusal":    {errors.New("no answer"), "refit-agent: no answer\n"},
+		"also where it is wrapped": {fmt.Errorf("planning: %w", refused{blocked, true}), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			report(&out, tc.err)
+			assert.Equal(t, tc.says, out.String())
+		})
+	}
+	assert.Equal(t, exitRefused, exitCode(refused{blocked, true}))
 }

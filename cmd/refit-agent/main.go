@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -21,16 +22,28 @@ const (
 	exitRefused = 3
 )
 
-// refused says that the host would not do it.
-type refused struct{ *upgrade.Blocked }
+// refused says that the host would not do it. Told: the output has it among its remarks.
+type refused struct {
+	*upgrade.Blocked
+	told bool
+}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := rootCommand().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "refit-agent:", err)
+		report(os.Stderr, err)
 		os.Exit(exitCode(err))
 	}
+}
+
+// report says what went wrong, unless the output has said so already.
+func report(w io.Writer, err error) {
+	var r refused
+	if errors.As(err, &r) && r.told {
+		return
+	}
+	fmt.Fprintln(w, "refit-agent:", err)
 }
 
 func exitCode(err error) int {

@@ -53,6 +53,10 @@ func run(args []string, out io.Writer) error {
 func parse(args []string, o *setup.Options, out io.Writer) (show bool, err error) {
 	fs := flag.NewFlagSet("refit-coordinator", flag.ContinueOnError)
 	o.Bind(fs)
+	fs.Usage = func() {
+		fmt.Fprint(fs.Output(), "Usage: refit-coordinator [flags], or refit-coordinator version\n")
+		fs.PrintDefaults()
+	}
 	fs.BoolVar(&show, "version", false, "print the version and end")
 	fs.SetOutput(io.Discard)
 	err = fs.Parse(args)
@@ -63,7 +67,7 @@ func parse(args []string, o *setup.Options, out io.Writer) (show bool, err error
 		return false, flag.ErrHelp
 	case err != nil:
 		return false, fmt.Errorf("reading flags: %w", err)
-	case show:
+	case show, fs.NArg() == 1 && fs.Arg(0) == "version": // as a word too, as in the other programs
 		return true, nil
 	case fs.NArg() > 0:
 		return false, fmt.Errorf("unexpected argument %q: all options are flags", fs.Arg(0))

@@ -11,7 +11,7 @@ import (
 )
 
 func TestHelpAndVersionAreAnswers(t *testing.T) {
-	for _, flag := range []string{"--help", "-h", "--version"} {
+	for _, flag := range []string{"--help", "-h", "--version", "version"} {
 		var out bytes.Buffer
 		require.NoError(t, run([]string{flag}, &out), flag)
 		assert.NotEmpty(t, out.String(), flag)
@@ -21,6 +21,7 @@ func TestHelpAndVersionAreAnswers(t *testing.T) {
 func TestAMistakeOnTheCommandLineEndsBeforeAnythingIsBegun(t *testing.T) {
 	for name, args := range map[string][]string{
 		"an argument":                 {"x"},
+		"an argument to version":      {"version", "x"},
 		"an unknown flag":             {"--bogus"},
 		"a lease that is too short":   {"--lease-duration=1s"},
 		"a namespace that is none":    {"--namespace=A_B"},

@@ -29,6 +29,9 @@ func factsCommand(o *options) *cobra.Command {
 			if err := usage.OneOf("format", format, "json", "yaml"); err != nil {
 				return err
 			}
+			if err := usage.PackageNames("package", packages); err != nil {
+				return err
+			}
 			prober := facts.New(o.root, systemd.New())
 			prober.Indexes = indexes
 			found, err := prober.Facts(cmd.Context(), packages)

@@ -17,6 +17,7 @@ func TestAMistakeOnTheCommandLineHasItsOwnCode(t *testing.T) {
 		"an argument too many":     {"facts", "x"},
 		"an operation not named":   {"run"},
 		"a format that is unknown": {"facts", "-o", "xml"},
+		"two packages in one":      {"facts", "--package", "x y"},
 		"a format for status":      {"status", "-o", "xml"},
 		"a level that is unknown":  {"--log-level", "loud", "status"},
 	} {

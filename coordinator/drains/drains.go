@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/refit-dev/refit/pkg/drain"
+	"github.com/refit-dev/refit/pkg/status"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -109,7 +110,7 @@ func (r *Runner) update(grantID string, s State) {
 }
 
 func summary(r drain.Result) string {
-	text := fmt.Sprintf("%d pods evicted", r.Evicted)
+	text := status.Count(r.Evicted, "pod") + " evicted"
 	if r.Deleted > 0 {
 		text += fmt.Sprintf(", %d deleted past their budget by policy", r.Deleted)
 	}
@@ -131,7 +132,7 @@ func (t *tracker) note(e drain.Event) string {
 	} else {
 		delete(t.blocked, name)
 	}
-	text := fmt.Sprintf("%d of %d pods left", e.Remaining, e.Total)
+	text := fmt.Sprintf("%d of %s left", e.Remaining, status.Count(e.Total, "pod"))
 	if len(t.blocked) == 0 {
 		return text
 	}

@@ -105,7 +105,7 @@ func TestAForgottenDrainEndsAndBeginsAnew(t *testing.T) {
 	r, told := start(t, pod("app", true)) // nothing takes an evicted pod away here
 	require.False(t, r.Ensure(request("g")).Done)
 	<-told
-	assert.Contains(t, r.Ensure(request("g")).Message, "1 of 1 pods left")
+	assert.Contains(t, r.Ensure(request("g")).Message, "1 of 1 pod left")
 	r.Forget("g")
 	r.Forget("g")
 	assert.NotContains(t, r.Ensure(request("g")).Message, "left", "it starts from the beginning")

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/refit-dev/refit/coordinator/fleet"
+	"github.com/refit-dev/refit/pkg/status"
 )
 
 // budget keeps the machines of the pool that do not serve at maxUnavailable or less.
@@ -35,8 +36,8 @@ func budget(_ *fleet.Fleet, m *fleet.Machine) *Verdict {
 	if len(away) < limit {
 		return nil
 	}
-	return &Verdict{ReasonBudgetExhausted, fmt.Sprintf("%d of %d machines may be unavailable in %s, and none is left: %s",
-		limit, m.Pool.Size(), poolName(m.Pool), listed(away))}
+	return &Verdict{ReasonBudgetExhausted, fmt.Sprintf("%d of %s may be unavailable in %s, and none is left: %s",
+		limit, status.Count(m.Pool.Size(), "machine"), poolName(m.Pool), listed(away))}
 }
 
 func inFlight(m *fleet.Machine) *Verdict {
@@ -50,7 +51,7 @@ func inFlight(m *fleet.Machine) *Verdict {
 	if len(busy) < limit {
 		return nil
 	}
-	return &Verdict{ReasonInFlightExhausted, fmt.Sprintf("%d machines at a time in %s: %s", limit, poolName(m.Pool), listed(busy))}
+	return &Verdict{ReasonInFlightExhausted, fmt.Sprintf("%s at a time in %s: %s", status.Count(limit, "machine"), poolName(m.Pool), listed(busy))}
 }
 
 func poolName(p *fleet.Pool) string {

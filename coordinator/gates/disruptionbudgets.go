@@ -5,6 +5,7 @@ import (
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/coordinator/fleet"
+	"github.com/refit-dev/refit/pkg/status"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 )
@@ -51,8 +52,8 @@ func judgeBudget(f *fleet.Fleet, m *fleet.Machine, b *v1alpha1.MachineDisruption
 	case elsewhere != "":
 		return &Verdict{ReasonBudgetExhausted, fmt.Sprintf("MachineDisruptionBudget %s: %s is unavailable in another %s", b.Name, elsewhere, b.Spec.TopologyKey)}
 	case len(away) >= allowed:
-		return &Verdict{ReasonBudgetExhausted, fmt.Sprintf("MachineDisruptionBudget %s: %d of %d machines may be unavailable, and none is left: %s",
-			b.Name, allowed, len(covered), listed(away))}
+		return &Verdict{ReasonBudgetExhausted, fmt.Sprintf("MachineDisruptionBudget %s: %d of %s may be unavailable, and none is left: %s",
+			b.Name, allowed, status.Count(len(covered), "machine"), listed(away))}
 	}
 	return nil
 }

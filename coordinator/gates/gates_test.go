@@ -139,7 +139,7 @@ func TestEachGateVetoesWhatItIsForAndNothingElse(t *testing.T) {
 			fleet: base().Deployment("w", rolling(func(r *v1alpha1.RollingUpdate) { r.CordonedMachines = "Include" })).Machine("w1", "w", worker, Cordoned).Machine("w2", "w", worker)},
 		"a blocked drain waits for its time": {
 			fleet:  base().Machine("w1", "", worker, Of(func(m *v1alpha1.Machine) { m.Status.RolloutFailure = drainBlocked(time.Minute) })),
-			reason: gates.ReasonRetryLater, says: []string{"attempt 2", "12:01:00"}},
+			reason: gates.ReasonRetryLater, says: []string{"EvictionBlocked: ", "attempt 2", "12:01:00"}},
 		"and passes when it has come": {fleet: base().Machine("w1", "", worker, Of(func(m *v1alpha1.Machine) { m.Status.RolloutFailure = drainBlocked(0) }))},
 		"one failure pauses the pool": {
 			fleet:  base().Deployment("w", maxUnavailable(intstr.FromInt32(3))).Machine("w1", "w", worker).Machine("w2", "w", worker, Failed),
@@ -175,7 +175,7 @@ func TestEachGateVetoesWhatItIsForAndNothingElse(t *testing.T) {
 			reason: gates.ReasonBudgetExhausted},
 		"restarts have a bound of their own": {
 			fleet:  base().Deployment("w").Machine("w1", "w", worker, Plans(v1alpha1.DisruptionRestart)).Machine("w2", "w", worker, InSlot(v1alpha1.DisruptionRestart)),
-			reason: gates.ReasonInFlightExhausted, says: []string{"1 machines at a time"}},
+			reason: gates.ReasonInFlightExhausted, says: []string{"1 machine at a time"}},
 		"a budget over two pools": {
 			fleet: base().Deployment("w", maxUnavailable(intstr.FromInt32(3))).Budget("all", "w", func(s *v1alpha1.MachineDisruptionBudgetSpec) { s.MinAvailable = at(2) }).
 				Machine("w1", "w", worker).Machine("w2", "w", worker, NotReady).Machine("w3", "w", worker),

@@ -9,6 +9,7 @@ import (
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/coordinator/board"
 	"github.com/refit-dev/refit/coordinator/fleet"
+	"github.com/refit-dev/refit/coordinator/gates"
 	"github.com/refit-dev/refit/pkg/status"
 	"github.com/refit-dev/refit/pkg/upgrade"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -92,7 +93,7 @@ func upToDate(s *scope) metav1.Condition {
 		return inSlot(s)
 	}
 	if c := meta.FindStatusCondition(st.Conditions, v1alpha1.ConditionWaiting); c != nil {
-		return status.NotUpToDate(c.Reason, c.Message)
+		return status.NotUpToDate(gates.Cause(c.Reason, s.machine), c.Message)
 	}
 	if s.blocked != nil {
 		return status.NotUpToDate(s.blocked.Reason, s.blocked.Message)

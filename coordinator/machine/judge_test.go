@@ -56,3 +56,13 @@ func TestAWaitingMachineSaysWhatRunsAndWhatIsWanted(t *testing.T) {
 	require.NotNil(t, c)
 	assert.Equal(t, "the plan is ready, and a place is being looked for (containerd runs 1.7.28, wanted 2.4.2)", c.Message)
 }
+
+func TestAMachineWhoseDrainIsTriedAgainLaterSaysWhyItWasBlocked(t *testing.T) {
+	m := &v1alpha1.Machine{}
+	m.Status.Versions = &v1alpha1.ObservedVersions{}
+	m.Status.RolloutFailure = &v1alpha1.RolloutFailure{Class: fleet.ClassDrainBlocked, Failure: v1alpha1.Failure{Reason: "PDBOverlap"}}
+	for reason, want := range map[string]string{"RetryLater": "PDBOverlap", "Paused": "Paused"} {
+		m.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionWaiting, Status: metav1.ConditionTrue, Reason: reason}}
+		assert.Equal(t, want, upToDate(&scope{machine: m, view: &fleet.Machine{Machine: m}}).Reason)
+	}
+}

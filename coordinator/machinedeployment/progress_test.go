@@ -70,7 +70,7 @@ func TestARolloutWithoutProgressIsReportedAndNothingElse(t *testing.T) {
 			assert.Equal(t, tc.reason == ReasonDeadlineExceeded, c.Status == metav1.ConditionFalse)
 			if tc.reason == ReasonDeadlineExceeded {
 				assert.Contains(t, c.Message, "no progress since 2026-03-01T12:00:00Z")
-				assert.Contains(t, c.Message, "1 of 2 machines are up to date")
+				assert.Contains(t, c.Message, "1 of 2 machines up to date")
 			}
 			settled := tc.reason == ReasonComplete || tc.reason == ReasonPaused || name == "the rest is out of service"
 			assert.Equal(t, settled, s.deployment.Status.LastProgressTime == nil)
@@ -83,4 +83,16 @@ func TestARolloutIsLookedAtAgainWhenItsDeadlineComes(t *testing.T) {
 	assert.Equal(t, 20*time.Minute, s.requeue)
 	_, s = progressAt(start.Add(40*time.Minute), func(s *scope) { s.read.Spec.Paused = true })
 	assert.Zero(t, s.requeue)
+}
+
+func TestACompletePoolIsCountedInWords(t *testing.T) {
+	for want, machines := range map[string][]*fleet.Machine{
+		"the machine is up to date":       {machine(true)},
+		"all 2 machines are up to date":   {machine(true), machine(true)},
+		"0 of 1 machine up to date":       {machine(false)},
+		"no Machine matches the selector": nil,
+	} {
+		c, _ := progressAt(start, func(s *scope) { s.pool.Machines = machines })
+		assert.Equal(t, want, c.Message)
+	}
 }

@@ -125,7 +125,7 @@ func available(p *fleet.Pool, st *v1alpha1.MachineDeploymentStatus) metav1.Condi
 	if int(st.Replicas) < need {
 		c.Status, c.Reason = metav1.ConditionFalse, ReasonTooFewMachines
 	}
-	c.Message = fmt.Sprintf("%d of %d machines serve, at least %d should", st.Replicas, p.Size(), max(need, 0))
+	c.Message = fmt.Sprintf("%d of %s in service, at least %d should be", st.Replicas, status.Count(p.Size(), "machine"), max(need, 0))
 	return c
 }
 
@@ -149,7 +149,7 @@ func (r *Reconciler) progressing(s *scope) metav1.Condition {
 	case st.Machines == 0:
 		c.Reason, c.Message = ReasonNoMachines, "no Machine matches the selector"
 	case st.UpToDate == st.Machines:
-		c.Reason, c.Message = ReasonComplete, fmt.Sprintf("all %d machines are up to date", st.Machines)
+		c.Reason, c.Message = ReasonComplete, complete(st.Machines)
 	default:
 		if overdue := r.overdue(s); overdue != "" {
 			return no(ReasonDeadlineExceeded, overdue+": "+r.rollingOut(s))
@@ -157,6 +157,13 @@ func (r *Reconciler) progressing(s *scope) metav1.Condition {
 		c.Reason, c.Message = ReasonRollingOut, r.rollingOut(s)
 	}
 	return c
+}
+
+func complete(machines int32) string {
+	if machines == 1 {
+		return "the machine is up to date"
+	}
+	return fmt.Sprintf("all %d machines are up to date", machines)
 }
 
 func stalledMachine(p *fleet.Pool) (message, reason string) {
@@ -171,7 +178,7 @@ func stalledMachine(p *fleet.Pool) (message, reason string) {
 
 func (r *Reconciler) rollingOut(s *scope) string {
 	st := &s.deployment.Status
-	parts := []string{fmt.Sprintf("%d of %d machines are up to date", st.UpToDate, st.Machines)}
+	parts := []string{fmt.Sprintf("%d of %s up to date", st.UpToDate, status.Count(st.Machines, "machine"))}
 	for _, m := range s.pool.Machines {
 		if m.Slot != nil {
 			parts = append(parts, fmt.Sprintf("%s is %s", m.Name, m.Status.Phase))
@@ -179,7 +186,7 @@ func (r *Reconciler) rollingOut(s *scope) string {
 	}
 	for _, m := range s.pool.Machines {
 		if v, held := r.Board.Verdict(types.NamespacedName{Namespace: m.Namespace, Name: m.Name}); held && m.Slot == nil {
-			parts = append(parts, fmt.Sprintf("%s waits (%s)", m.Name, v.Reason))
+			parts = append(parts, fmt.Sprintf("%s waits (%s)", m.Name, gates.Cause(v.Reason, m.Machine)))
 			break
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -62,8 +63,22 @@ func (d *demo) up(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.env, err = scenario.Open(f, os.Stdout)
-	return err
+	if d.env, err = scenario.Open(f, os.Stdout); err != nil {
+		return err
+	}
+	fmt.Println()
+	d.play()
+	return d.env.Fresh(ctx)
+}
+
+// play says how to reach the fleet.
+func (d *demo) play() {
+	fmt.Printf(`The fleet is up. In another terminal, from this directory:
+  export KUBECONFIG=$(bin/fleet kubeconfig --name demo) PATH=$PWD/bin:%s:$PATH
+  kubectl get machines -n %s
+  kubectl refit status
+  bin/fleet exec --name demo worker-1 -- journalctl -u refit-agent
+`, filepath.Dir(d.env.Fleet.Kubectl()), scenario.MachineNamespace)
 }
 
 func (d *demo) app(ctx context.Context) error {
@@ -137,15 +152,10 @@ The fleet went from %s to %s and from containerd %s to %s in place in %s.
 The application was looked at %d times, every %s: never fewer than %d of %d pods ready (its budget asks for %d).
 Pods evicted: %d; deleted otherwise: %d. Whole demo: %s.
 
-The fleet is still up:
-  export KUBECONFIG=%s
-  kubectl get machines -n %s        (kubectl of the fleet: %s)
-  bin/kubectl-refit status
-  bin/fleet exec --name demo worker-1 -- journalctl -u refit-agent
-make demo-down takes it away.
 `, scenario.From.Kubernetes, scenario.To.Kubernetes, scenario.From.Containerd, scenario.To.Containerd, d.took.Round(time.Second),
 		len(samples), scenario.SampleInterval, low.Ready, scenario.AppReplicas, scenario.AppMinAvailable,
-		evicted, other, time.Since(d.start).Round(time.Second),
-		d.env.Fleet.Kubeconfig(), scenario.MachineNamespace, d.env.Fleet.Kubectl())
+		evicted, other, time.Since(d.start).Round(time.Second))
+	d.play()
+	fmt.Println("make demo-down takes it away.")
 	return nil
 }

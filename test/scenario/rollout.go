@@ -76,17 +76,18 @@ type Change struct {
 // The API server may go away meanwhile; what was missed is not made up.
 func (e *Env) Follow(ctx context.Context, done func([]v1alpha1.Machine) (bool, error), saw func(Change)) error {
 	last, away := map[string]string{}, false
+	var seen []v1alpha1.Machine // at the last answer: the list that the end of ctx cuts off is empty
 	for {
 		machines, err := e.Machines(ctx)
 		if ctx.Err() != nil {
-			return fmt.Errorf("following the rollout: %w; machines: %s", ctx.Err(), summarise(machines))
+			return fmt.Errorf("following the rollout: %w; machines: %s", ctx.Err(), summarise(seen))
 		}
 		if err != nil && !away {
 			away = true
 			e.Say("          (the API server does not answer; waiting for it)")
 		}
 		if err == nil {
-			away = false
+			away, seen = false, machines
 			for i := range machines {
 				if s := state(&machines[i]); s != last[machines[i].Name] {
 					last[machines[i].Name] = s
@@ -113,9 +114,12 @@ func state(m *v1alpha1.Machine) string {
 }
 
 func summarise(ms []v1alpha1.Machine) string {
+	if len(ms) == 0 {
+		return "none were seen"
+	}
 	parts := make([]string, 0, len(ms))
 	for i := range ms {
-		parts = append(parts, ms[i].Name+" "+state(&ms[i])+" "+WhyNot(&ms[i]))
+		parts = append(parts, strings.TrimSpace(ms[i].Name+" "+state(&ms[i])+" "+WhyNot(&ms[i])))
 	}
 	return strings.Join(parts, "; ")
 }

@@ -14,15 +14,19 @@ import (
 const StateInstalled = "installed"
 
 // Query is the state of packages as dpkg has it; a package that dpkg does not know,
-// or of which only configuration files are left, is left out.
+// or of which only configuration files are left, is left out. So is a name that dpkg
+// could not have: nobody has installed that, and the others are known all the same.
 func (a *Apt) Query(ctx context.Context, names []string) ([]upgrade.InstalledPackage, error) {
-	if len(names) == 0 {
-		return nil, nil
+	var possible []string
+	for _, name := range names {
+		if checkNames([]string{name}) == nil {
+			possible = append(possible, name)
+		}
 	}
-	if err := checkNames(names); err != nil {
-		return nil, err
+	if len(possible) == 0 {
+		return nil, nil // no name at all would ask dpkg for every package
 	}
-	return a.dpkgQuery(ctx, names)
+	return a.dpkgQuery(ctx, possible)
 }
 
 func (a *Apt) dpkgQuery(ctx context.Context, names []string) ([]upgrade.InstalledPackage, error) {

@@ -75,13 +75,16 @@ func parseHeaders(output string) []header {
 // Of several versions the newest is told: for packages that are kept side by side, such
 // as kernels, that is the one that matters, and others are in the state duplicated.
 func (r *RPM) Query(ctx context.Context, names []string) ([]upgrade.InstalledPackage, error) {
-	if len(names) == 0 {
+	var possible []string // a name that rpm could not have is not installed, and hides no other
+	for _, name := range names {
+		if checkNames([]string{name}) == nil {
+			possible = append(possible, name)
+		}
+	}
+	if len(possible) == 0 {
 		return nil, nil
 	}
-	if err := checkNames(names); err != nil {
-		return nil, err
-	}
-	found, err := r.installed(ctx, names...)
+	found, err := r.installed(ctx, possible...)
 	if err != nil {
 		return nil, err
 	}

@@ -72,7 +72,8 @@ func TestARuntimeIsRefusedWhereThereIsNone(t *testing.T) {
 		got = agent(t, nil, "plan", "-f", machine(t, "  versions: {containerRuntime: {name: containerd, version: 2.4.2}}\n"))
 	})
 	assert.Equal(t, refusedCode, got.code, got.stderr)
-	assert.Regexp(t, `[A-Z][A-Za-z]+: .*runtime`, got.stderr)
+	assert.Regexp(t, `refused: [A-Z][A-Za-z]+: .*runtime`, got.stdout)
+	assert.Empty(t, got.stderr, "it is said once")
 }
 
 func TestAPlanForWhatTheHostIsAlreadyHasNothingToDo(t *testing.T) {
