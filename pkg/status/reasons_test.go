@@ -125,6 +125,6 @@ func TestThePagesOfReasonsAreComplete(t *testing.T) {
 		}
 	}
 	for reason := range page {
-		assert.True(t, reasons[reason] != "", "docs/reasons.md tells of %s, which nothing gives", reason)
+		assert.NotEmpty(t, reasons[reason], "docs/reasons.md tells of %s, which nothing gives", reason)
 	}
 }
