@@ -174,7 +174,7 @@ func TestTheTablesOfWhatIsRemovedNameEverythingOnce(t *testing.T) {
 	}
 }
 
-// Casebook B14: the owner's hold is lifted for what spec changes, and the owner is told.
+// The owner's hold is lifted for what spec changes, and the owner is told.
 func TestAnOwnersHoldOnAPackageThatSpecChangesIsTold(t *testing.T) {
 	a := v1alpha1.Assignment{ID: "1-a", Target: v1alpha1.Target{Versions: v1alpha1.Versions{ContainerRuntime: containerdAt("1.7.28")}}}
 	in := PlanInput{Machine: "w1", Spec: worker(), Assignment: a, Facts: workerFacts("v1.36.3", "1.7.27"), Candidates: candidatesOf(nil, []string{"1.7.28"})}

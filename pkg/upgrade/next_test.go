@@ -180,7 +180,7 @@ func TestAnAPIServerThatIsNotUnderstoodBlocksAndStartsNothing(t *testing.T) {
 	assert.Contains(t, blocked.Message, "cp1")
 }
 
-// Casebook B06: unknown is not older than anything.
+// Unknown is not older than anything.
 func TestARuntimeThatDoesNotAnswerBlocksAndStartsNothing(t *testing.T) {
 	cp := at("cp1", "v1.37.2", "v1.37.2", v1alpha1.Versions{})
 	for name, tc := range map[string]struct {
@@ -376,7 +376,7 @@ func TestAnAPIServerCountsThoughItsMachineLacksTheRole(t *testing.T) {
 	})
 }
 
-// Casebook B71: what is broken may be mended, and holds up nobody that it is no danger to.
+// What is broken may be mended, and holds up nobody that it is no danger to.
 func TestAKubeletThatDoesNotRunIsJudgedByWhatItWasLast(t *testing.T) {
 	dead := func(last, wish string) HostState {
 		h := at("broken", v1alpha1.Unknown, "", wishKubelet(wish))
