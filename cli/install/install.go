@@ -132,7 +132,9 @@ func (i *Installer) await(ctx context.Context, o *unstructured.Unstructured, don
 			state = why
 			return ok, nil
 		}
-		state = "could not be read: " + err.Error()
+		if ctx.Err() == nil { // a reading that the end of the wait cuts off tells nothing new
+			state = "could not be read: " + err.Error()
+		}
 		return false, ignorePassing(err)
 	})
 	if err != nil {

@@ -137,7 +137,7 @@ func TestFromAnEmptyClusterToAdoptedMachinesAndBack(t *testing.T) {
 	d.node("worker-1", "")
 	assert.Contains(t, d.refused(exitRefused, "adopt", "--apply"), "namespace refit does not exist: run kubectl refit install")
 
-	errs := d.refused(exitFault, "install", "--coordinator-image", image, "--timeout", "4s")
+	errs := d.refused(exitFault, "install", "--coordinator-image", image, "--timeout", "15s")
 	assert.Contains(t, errs, "waiting for Deployment refit-system/refit-coordinator: it has")
 	go d.rollOut()
 	out := d.ok("install", "--coordinator-image", image)
@@ -190,7 +190,7 @@ func (d *desk) uninstall() {
 	require.NoError(d, d.client.Update(d.Context(), ledger))
 
 	d.finalized("worker-1")
-	assert.Contains(d, d.refused(exitFault, "uninstall", "--delete-data", "--timeout", "3s"),
+	assert.Contains(d, d.refused(exitFault, "uninstall", "--delete-data", "--timeout", "15s"),
 		"left: Machine refit/worker-1; their finalizers are taken off by the coordinator", "it is the coordinator's while there is one")
 	stays := "Machines and pools, their CRDs and the namespaces stay: kubectl refit uninstall --delete-data takes them away\n"
 	out := d.ok("uninstall")
@@ -208,7 +208,7 @@ func (d *desk) uninstall() {
 	ledger.Spec.Slots = nil
 	require.NoError(d, d.client.Update(d.Context(), ledger))
 
-	out = d.ok("uninstall", "--delete-data", "--timeout", "20s")
+	out = d.ok("uninstall", "--delete-data", "--timeout", "2m")
 	assert.Contains(d, out, "Machine refit/worker-1 released, in the absent coordinator's stead\n")
 	assert.Equal(d, "nothing to do: the coordinator and its policies are not in this cluster\n", d.ok("uninstall"))
 	_, err := d.kube.AppsV1().Deployments("refit-system").Get(d.Context(), "refit-coordinator", metav1.GetOptions{})
