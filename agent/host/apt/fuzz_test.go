@@ -68,7 +68,7 @@ func FuzzIndex(f *testing.F) {
 }
 
 func FuzzIndexTargets(f *testing.F) {
-	f.Add("/etc/apt/sources.list.d/debian.sources:1\thttp://deb.debian.org/debian/\t/var/lib/apt/lists/deb.debian.org_debian_dists_bookworm_main_binary-amd64_Packages\n")
+	f.Add("/etc/apt/sources.list.d/debian.sources:1\thttp://mirror.corp/debian/\t/var/lib/apt/lists/mirror.corp_debian_dists_bookworm_main_binary-amd64_Packages\n")
 	f.Add("a\tb\n\t\t\n")
 	f.Fuzz(func(t *testing.T, output string) {
 		found := parseIndexes(output)
@@ -160,7 +160,7 @@ func FuzzSources(f *testing.F) {
 // What a plan has written reads back as what the plan says, with nothing beside it.
 func FuzzWrittenSource(f *testing.F) {
 	f.Add("https://mirror.corp/kubernetes/v1.30/deb/", "/", "")
-	f.Add("http://deb.debian.org/debian", "bookworm", "main")
+	f.Add("http://mirror.corp/debian", "bookworm", "main")
 	f.Add("file:///srv/mirror", "stable\nTrusted: yes", "main")
 	f.Add("https://mirror.corp/a\u00a0b/", "/", "")
 	f.Fuzz(func(t *testing.T, uri, suite, component string) {
