@@ -16,6 +16,7 @@ import (
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/cli/adopt"
 	"github.com/refit-dev/refit/cli/install"
+	"github.com/refit-dev/refit/pkg/usage"
 )
 
 type adoptOptions struct {
@@ -35,7 +36,7 @@ each pool (control-plane, workers), at the versions that run now: nothing change
 any host. --apply creates them. Objects that exist are never changed, so that adopting
 again only adds new hosts.`,
 		Example: "  kubectl refit adopt\n  kubectl refit adopt --apply",
-		Args:    noArgs,
+		Args:    usage.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	cmd.Flags().BoolVar(&o.apply, "apply", false, "Create the objects instead of printing them")
@@ -45,7 +46,7 @@ again only adds new hosts.`,
 }
 
 func (o *adoptOptions) run(ctx context.Context) error {
-	if err := checkFormat(o.output, "yaml", "json"); err != nil {
+	if err := usage.OneOf("output", o.output, "yaml", "json"); err != nil {
 		return err
 	}
 	cl, err := o.client()
@@ -79,7 +80,7 @@ func (o *adoptOptions) read(ctx context.Context, cl client.Client) (adopt.Cluste
 	var c adopt.Cluster
 	selector, err := labels.Parse(o.selector)
 	if err != nil {
-		return c, usage{fmt.Errorf("reading --selector %q: %w", o.selector, err)}
+		return c, usage.Errorf("reading --selector %q: %w", o.selector, err)
 	}
 	var nodes corev1.NodeList
 	if err := cl.List(ctx, &nodes, client.MatchingLabelsSelector{Selector: selector}); err != nil {

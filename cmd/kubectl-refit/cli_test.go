@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/pkg/usage"
 	"github.com/refit-dev/refit/test/integration/apiserver"
 )
 
@@ -232,11 +233,11 @@ func TestMistakesOnTheCommandLineSayWhatToDo(t *testing.T) {
 		code    int
 		message string
 	}{
-		"no image":        {[]string{"install"}, exitUsage, "--coordinator-image is required: name the image that the cluster's nodes can pull"},
-		"unknown flag":    {[]string{"adopt", "--aply"}, exitUsage, "unknown flag: --aply (see kubectl refit adopt --help)"},
-		"argument":        {[]string{"adopt", "worker-1"}, exitUsage, "kubectl refit adopt takes no arguments, got [\"worker-1\"]"},
-		"unknown format":  {[]string{"adopt", "-o", "xml"}, exitUsage, `output format "xml" is not known: use yaml or json`},
-		"unknown command": {[]string{"adpot"}, exitUsage, `unknown command "adpot" for "kubectl refit"`},
+		"no image":        {[]string{"install"}, usage.ExitCode, "--coordinator-image is required: name the image that the cluster's nodes can pull"},
+		"unknown flag":    {[]string{"adopt", "--aply"}, usage.ExitCode, "unknown flag: --aply (see kubectl refit adopt --help)"},
+		"argument":        {[]string{"adopt", "worker-1"}, usage.ExitCode, "kubectl refit adopt takes no arguments, got [\"worker-1\"]"},
+		"unknown format":  {[]string{"adopt", "-o", "xml"}, usage.ExitCode, `--output "xml" is not known: it is yaml or json`},
+		"unknown command": {[]string{"adpot"}, usage.ExitCode, `unknown command "adpot" for "kubectl refit"`},
 		"no kubeconfig":   {[]string{"status"}, exitFault, "/nonexistent/kubeconfig"},
 	} {
 		t.Run(name, func(t *testing.T) {

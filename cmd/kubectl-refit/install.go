@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/refit-dev/refit/cli/install"
 	"github.com/refit-dev/refit/deploy"
+	"github.com/refit-dev/refit/pkg/usage"
 )
 
 type installOptions struct {
@@ -32,7 +32,7 @@ func newInstall(c *command) *cobra.Command {
 coordinator is available. Installing again updates. The agents are installed on the
 hosts, as a package or as files, not by this command.`,
 		Example: "  kubectl refit install --coordinator-image registry.example.com/refit-coordinator:v0.1.0\n  kubectl refit install --coordinator-image IMAGE --dry-run -o yaml > refit.yaml",
-		Args:    noArgs,
+		Args:    usage.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	cmd.Flags().StringVar(&o.image, "coordinator-image", "", "Image of the coordinator (required)")
@@ -44,7 +44,7 @@ hosts, as a package or as files, not by this command.`,
 }
 
 func (o *installOptions) run(ctx context.Context) error {
-	if err := checkFormat(o.output, "yaml", "json"); err != nil {
+	if err := usage.OneOf("output", o.output, "yaml", "json"); err != nil {
 		return err
 	}
 	if err := checkImage(o.image); err != nil {
@@ -80,10 +80,10 @@ func (o *installOptions) run(ctx context.Context) error {
 // Deployment takes any text, and its pods would wait for ever.
 func checkImage(image string) error {
 	if strings.TrimSpace(image) == "" {
-		return usage{fmt.Errorf("--coordinator-image is required: name the image that the cluster's nodes can pull")}
+		return usage.Errorf("--coordinator-image is required: name the image that the cluster's nodes can pull")
 	}
 	if _, err := name.ParseReference(image); err != nil {
-		return usage{fmt.Errorf("--coordinator-image %q is no image name: %w: it looks like registry.example.com/refit-coordinator:v0.1.0", image, err)}
+		return usage.Errorf("--coordinator-image %q is no image name: %w: it looks like registry.example.com/refit-coordinator:v0.1.0", image, err)
 	}
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/refit-dev/refit/pkg/usage"
 )
 
 func TestAnImageThatNobodyCanPullIsRefusedBeforeAnythingIsApplied(t *testing.T) {
@@ -27,7 +29,7 @@ func TestAnImageThatNobodyCanPullIsRefusedBeforeAnythingIsApplied(t *testing.T) 
 			root.SetArgs([]string{"install", "--kubeconfig", "/there/is/none", "--coordinator-image", image})
 			err := root.Execute()
 			require.ErrorContains(t, err, "--coordinator-image")
-			assert.Equal(t, exitUsage, exitCode(err))
+			assert.Equal(t, usage.ExitCode, exitCode(err))
 			assert.Empty(t, out.String())
 		})
 	}

@@ -8,12 +8,13 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/refit-dev/refit/pkg/usage"
 )
 
-// The exit codes: a refusal is an answer, not a fault.
+// The exit codes: a refusal is an answer, not a fault; a mistake on the command line ends with usage.ExitCode.
 const (
 	exitFault   = 1
-	exitUsage   = 2
 	exitRefused = 3
 )
 
@@ -21,9 +22,6 @@ const (
 type refused struct{ message string }
 
 func (r refused) Error() string { return r.message }
-
-// usage is a mistake on the command line.
-type usage struct{ error }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -37,12 +35,11 @@ func main() {
 
 func exitCode(err error) int {
 	var r refused
-	var u usage
 	switch {
 	case errors.As(err, &r):
 		return exitRefused
-	case errors.As(err, &u):
-		return exitUsage
+	case usage.Is(err):
+		return usage.ExitCode
 	}
 	return exitFault
 }

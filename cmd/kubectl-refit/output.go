@@ -6,6 +6,8 @@ import (
 	"io"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/refit-dev/refit/pkg/usage"
 )
 
 // printDocuments writes objects as YAML documents, or as one JSON list.
@@ -31,14 +33,5 @@ func printDocuments[T any](out io.Writer, format string, objects []T) error {
 		}
 		return nil
 	}
-	return usage{fmt.Errorf("output format %q is not known: use yaml or json", format)}
-}
-
-func checkFormat(format string, allowed ...string) error {
-	for _, a := range allowed {
-		if format == a {
-			return nil
-		}
-	}
-	return usage{fmt.Errorf("output format %q is not known: use yaml or json", format)}
+	return usage.OneOf("output", format, "yaml", "json")
 }

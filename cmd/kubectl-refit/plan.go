@@ -22,6 +22,7 @@ import (
 	"github.com/refit-dev/refit/pkg/manifest"
 	"github.com/refit-dev/refit/pkg/manifest/crd"
 	"github.com/refit-dev/refit/pkg/preview"
+	"github.com/refit-dev/refit/pkg/usage"
 )
 
 type planOptions struct {
@@ -56,18 +57,18 @@ are named. Exit codes: 0 planned, or nothing to do; 2 bad input; 3 a machine is 
 }
 
 func (o *planOptions) run(ctx context.Context, names []string) error {
-	if !slices.Contains([]string{"table", "wide", "yaml", "json"}, o.output) {
-		return usage{fmt.Errorf("output format %q is not known: use table, wide, yaml or json", o.output)}
+	if err := usage.OneOf("output", o.output, "table", "wide", "yaml", "json"); err != nil {
+		return err
 	}
 	if all := slices.Concat(o.files, o.facts); slices.Contains(all, "-") && slices.Contains(all[slices.Index(all, "-")+1:], "-") {
-		return usage{errors.New("the standard input can be read once: give - to one of -f and --facts, objects and facts may both be in it with -f")}
+		return usage.Errorf("the standard input can be read once: give - to one of -f and --facts, objects and facts may both be in it with -f")
 	}
 	fleet, err := o.gather(ctx)
 	if err != nil {
 		return badInput(err)
 	}
 	if fleet.Empty() && len(o.files) > 0 {
-		return usage{fmt.Errorf("there is no Machine in %s: add the pool's Machines, or lay the files over the cluster's with --live", strings.Join(o.files, ", "))}
+		return usage.Errorf("there is no Machine in %s: add the pool's Machines, or lay the files over the cluster's with --live", strings.Join(o.files, ", "))
 	}
 	if fleet.Empty() && o.output != "json" && o.output != "yaml" {
 		fmt.Fprintln(o.err, "There are no machines: kubectl refit adopt --apply makes them from the cluster's nodes.")
@@ -89,7 +90,7 @@ func (o *planOptions) run(ctx context.Context, names []string) error {
 func badInput(err error) error {
 	var missing plan.NotFound
 	if manifest.Invalid(err) || errors.As(err, &missing) {
-		return usage{err}
+		return usage.Errorf("%w", err)
 	}
 	return err
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/pkg/preview"
+	"github.com/refit-dev/refit/pkg/usage"
 )
 
 // asProgram has the test's own binary be the program.
@@ -74,15 +75,15 @@ func TestPlanEndsWithWhatItFound(t *testing.T) {
 		"nothing to do":              {[]string{"plan", "-f", edited(t, "objects.yaml", "v1.37.2", "v1.36.3"), "--facts", planData + "facts.yaml", "cp-1"}, 0, "UpToDate", ""},
 		"refused":                    {[]string{"plan", "-f", edited(t, "objects.yaml", "v1.37.2", "v1.37.9"), "--facts", planData + "facts.yaml"}, exitRefused, "cp-1: refused: VersionNotFound: for spec.versions.controlPlane", "error: refused for 2 of 3 machines: cp-1, worker-1"},
 		"another than the refused":   {[]string{"plan", "-f", edited(t, "objects.yaml", "v1.37.2", "v1.37.9"), "--facts", planData + "facts.yaml", "worker-2"}, 0, "worker-2", ""},
-		"bad objects":                {[]string{"plan", "-f", edited(t, "objects.yaml", "kubelet: v1.37.2", "kubelet: 1.37.2")}, exitUsage, "", "objects.yaml:8: spec.template.spec.versions.kubelet: Invalid value"},
-		"bad facts":                  {[]string{"plan", "-f", planData + "objects.yaml", "--facts", edited(t, "facts.yaml", "hostname:", "hostnam:")}, exitUsage, "", "objects.yaml:3: host.hostnam: unknown field"},
-		"objects where facts belong": {[]string{"plan", "-f", planData + "objects.yaml", "--facts", planData + "objects.yaml"}, exitUsage, "", "objects.yaml:2: kind: MachineDeployment is not read here: give Facts, Machine"},
-		"standard input twice":       {[]string{"plan", "-f", "-", "-f", "-"}, exitUsage, "", "the standard input can be read once"},
-		"and for facts too":          {[]string{"plan", "-f", "-", "--facts", "-"}, exitUsage, "", "the standard input can be read once"},
-		"a file that is not there":   {[]string{"plan", "-f", "/nonexistent.yaml"}, exitUsage, "", "/nonexistent.yaml: it cannot be read"},
-		"a machine that is not":      {append(good, "worker-9"), exitUsage, "", "worker-9 is not there"},
-		"an unknown format":          {append(good, "-o", "xml"), exitUsage, "", `output format "xml" is not known: use table, wide, yaml or json`},
-		"pools alone":                {[]string{"plan", "-f", "-"}, exitUsage, "", "there is no object in it"},
+		"bad objects":                {[]string{"plan", "-f", edited(t, "objects.yaml", "kubelet: v1.37.2", "kubelet: 1.37.2")}, usage.ExitCode, "", "objects.yaml:8: spec.template.spec.versions.kubelet: Invalid value"},
+		"bad facts":                  {[]string{"plan", "-f", planData + "objects.yaml", "--facts", edited(t, "facts.yaml", "hostname:", "hostnam:")}, usage.ExitCode, "", "objects.yaml:3: host.hostnam: unknown field"},
+		"objects where facts belong": {[]string{"plan", "-f", planData + "objects.yaml", "--facts", planData + "objects.yaml"}, usage.ExitCode, "", "objects.yaml:2: kind: MachineDeployment is not read here: give Facts, Machine"},
+		"standard input twice":       {[]string{"plan", "-f", "-", "-f", "-"}, usage.ExitCode, "", "the standard input can be read once"},
+		"and for facts too":          {[]string{"plan", "-f", "-", "--facts", "-"}, usage.ExitCode, "", "the standard input can be read once"},
+		"a file that is not there":   {[]string{"plan", "-f", "/nonexistent.yaml"}, usage.ExitCode, "", "/nonexistent.yaml: it cannot be read"},
+		"a machine that is not":      {append(good, "worker-9"), usage.ExitCode, "", "worker-9 is not there"},
+		"an unknown format":          {append(good, "-o", "xml"), usage.ExitCode, "", `--output "xml" is not known: it is table or wide or yaml or json`},
+		"pools alone":                {[]string{"plan", "-f", "-"}, usage.ExitCode, "", "there is no object in it"},
 		"no cluster":                 {[]string{"plan"}, exitFault, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -129,7 +130,7 @@ func TestAClusterIsPlannedAsItIsAndAsAnEditWouldMakeIt(t *testing.T) {
 	pool := "apiVersion: refit.dev/v1alpha1\nkind: MachineDeployment\nmetadata: {name: POOL}\nspec:\n  selector: {matchLabels: {refit.dev/pool: POOL}}\n  template: {spec: {versions: VERSIONS}}\n---\n"
 	workers := strings.NewReplacer("POOL", "workers", "VERSIONS", "{kubelet: v1.37.2}").Replace(pool)
 	write(workers)
-	assert.Contains(t, d.refused(exitUsage, "plan", "-f", edit), "there is no Machine in "+edit+": add the pool's Machines, or lay the files over the cluster's with --live")
+	assert.Contains(t, d.refused(usage.ExitCode, "plan", "-f", edit), "there is no Machine in "+edit+": add the pool's Machines, or lay the files over the cluster's with --live")
 	d.refused(exitRefused, "plan", "-f", edit, "--live", "machinedeployment/workers")
 	write(workers + strings.NewReplacer("POOL", "control-plane", "VERSIONS", "{kubelet: v1.37.2, controlPlane: v1.37.2}").Replace(pool))
 	out = d.ok("plan", "-f", edit, "--live", "-A")
@@ -137,7 +138,7 @@ func TestAClusterIsPlannedAsItIsAndAsAnEditWouldMakeIt(t *testing.T) {
 	assert.Regexp(t, `worker-1 .* UpToDate\n`, d.ok("plan", "worker-1"), "nothing was applied")
 
 	write("apiVersion: refit.dev/v1alpha1\nkind: Machine\nmetadata: {name: worker-1}\nspec:\n  roles: [ControlPlane]\n")
-	assert.Contains(t, d.refused(exitUsage, "plan", "-f", edit, "--live"), "pool.yaml:5: spec.roles: Invalid value: spec.roles: ControlPlane and Etcd cannot be added or removed once the host has reported")
+	assert.Contains(t, d.refused(usage.ExitCode, "plan", "-f", edit, "--live"), "pool.yaml:5: spec.roles: Invalid value: spec.roles: ControlPlane and Etcd cannot be added or removed once the host has reported")
 }
 
 // report plays an agent.

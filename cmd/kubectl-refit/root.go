@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/pkg/usage"
 )
 
 // defaultNamespace holds Machines unless -n says otherwise.
@@ -33,28 +34,18 @@ type command struct {
 func newRoot(s streams) *cobra.Command {
 	c := &command{streams: s, flags: genericclioptions.NewConfigFlags(true)}
 	root := &cobra.Command{
-		Use:         "kubectl-refit",
-		Short:       "Keep a fixed fleet of machines at declared versions, in place",
-		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl refit"},
-		// A root without work of its own would answer any word with its help.
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usage{fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath())}
-			}
-			return nil
-		},
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use:           "kubectl-refit",
+		Short:         "Keep a fixed fleet of machines at declared versions, in place",
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl refit"},
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	root.SetOut(s.out)
 	root.SetErr(s.err)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usage{fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath())}
-	})
 	c.flags.AddFlags(root.PersistentFlags())
 	root.PersistentFlags().Lookup("namespace").Usage = "Namespace of the Machines (default " + defaultNamespace + ")"
 	root.AddCommand(newAdopt(c), newInstall(c), newUninstall(c), newStatus(c), newPlan(c), newVersion(c))
+	usage.Strict(root)
 	return root
 }
 
@@ -84,11 +75,4 @@ func (c *command) client() (client.Client, error) {
 		return nil, fmt.Errorf("connecting to %s: %w", config.Host, err)
 	}
 	return cl, nil
-}
-
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usage{fmt.Errorf("%s takes no arguments, got %q", cmd.CommandPath(), args)}
-	}
-	return nil
 }

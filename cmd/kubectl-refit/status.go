@@ -13,6 +13,7 @@ import (
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/cli/status"
+	"github.com/refit-dev/refit/pkg/usage"
 )
 
 func newStatus(c *command) *cobra.Command {
@@ -20,7 +21,7 @@ func newStatus(c *command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show pools and machines: what runs, and what each waits for",
-		Args:  noArgs,
+		Args:  usage.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return runStatus(cmd.Context(), c, output) },
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "yaml or json: the objects instead of the tables")
@@ -28,7 +29,7 @@ func newStatus(c *command) *cobra.Command {
 }
 
 func runStatus(ctx context.Context, c *command, output string) error {
-	if err := checkFormat(output, "", "yaml", "json"); err != nil {
+	if err := usage.OneOf("output", output, "", "yaml", "json"); err != nil {
 		return err
 	}
 	cl, err := c.client()

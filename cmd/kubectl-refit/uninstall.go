@@ -12,6 +12,7 @@ import (
 
 	"github.com/refit-dev/refit/cli/install"
 	"github.com/refit-dev/refit/deploy"
+	"github.com/refit-dev/refit/pkg/usage"
 )
 
 type uninstallOptions struct {
@@ -28,7 +29,7 @@ func newUninstall(c *command) *cobra.Command {
 		Long: `Deletes the coordinator and the admission policies. Machines, pools, their CRDs and
 the namespaces stay unless --delete-data is given, now or later. Refused while a machine is in flight:
 its node may be cordoned, and only the coordinator gives it back.`,
-		Args: noArgs,
+		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	cmd.Flags().BoolVar(&o.data, "delete-data", false, "Also delete every Machine, MachineDeployment, MachineDisruptionBudget and Ledger, the CRDs and the namespaces")

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/refit-dev/refit/pkg/usage"
 	"github.com/refit-dev/refit/pkg/version"
 )
 
@@ -12,7 +13,7 @@ func newVersion(c *command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Say which Refit this is",
-		Args:  noArgs,
+		Args:  usage.NoArgs,
 		Run:   func(*cobra.Command, []string) { fmt.Fprintln(c.out, version.Version) },
 	}
 }

@@ -32,12 +32,21 @@ func Is(err error) bool {
 	return errors.As(err, &mistake)
 }
 
-// OneOf says that a flag has one of the values it may have.
+// OneOf says that a flag has one of the values it may have; an empty one is a flag that was not given.
 func OneOf(flag, value string, allowed ...string) error {
 	if slices.Contains(allowed, value) {
 		return nil
 	}
-	return Errorf("--%s %q is not known: it is %s", flag, value, strings.Join(allowed, " or "))
+	named := slices.DeleteFunc(slices.Clone(allowed), func(v string) bool { return v == "" })
+	return Errorf("--%s %q is not known: it is %s", flag, value, strings.Join(named, " or "))
+}
+
+// NoArgs refuses arguments of a command that takes none, for cobra.Command.Args.
+func NoArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("%s takes no arguments, got %q", cmd.CommandPath(), args)
+	}
+	return nil
 }
 
 // Strict makes everything that cobra finds wrong with a command line an Error that names
