@@ -1,31 +1,20 @@
 package apt
 
 import (
-	"errors"
-	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"regexp"
 	"strings"
-	"unicode"
 
+	"github.com/refit-dev/refit/agent/host/packagelog"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
-const (
-	historyLog = "var/log/apt/history.log"
-	// historyLimit bounds what is read of the log; its end is what counts.
-	historyLimit = 1 << 20
-	// commandLimit bounds what is told of a command line.
-	commandLimit = 120
-)
+const historyLog = "var/log/apt/history.log"
 
 // ChangedBy tells, by package, which command brought the version that is installed, as
 // apt's log has it. What dpkg was told directly, or what was logged before the log was
 // last rotated, is not known and left out.
 func (a *Apt) ChangedBy(installed []upgrade.InstalledPackage) (map[string]string, error) {
-	text, err := tailOf(a.path(historyLog), historyLimit)
+	text, err := packagelog.Tail(a.path(historyLog))
 	if err != nil || text == "" {
 		return nil, err
 	}
@@ -34,26 +23,6 @@ func (a *Apt) ChangedBy(installed []upgrade.InstalledPackage) (map[string]string
 		versions[p.Name] = p.Version
 	}
 	return changedBy(text, versions), nil
-}
-
-func tailOf(path string, limit int64) (string, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	if err != nil {
-		return "", fmt.Errorf("opening apt's log: %w", err)
-	}
-	defer f.Close() //nolint:errcheck // nothing is written
-	info, err := f.Stat()
-	if err != nil {
-		return "", fmt.Errorf("reading apt's log: %w", err)
-	}
-	text, err := io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-limit), limit))
-	if err != nil {
-		return "", fmt.Errorf("reading apt's log: %w", err)
-	}
-	return string(text), nil
 }
 
 // logged is one package in an entry: name:arch (old, new), or name:arch (version, automatic).
@@ -89,34 +58,15 @@ func versionIn(versions string) string {
 }
 
 func author(fields map[string]string) string {
-	text := shown(fields["Commandline"])
+	text := packagelog.Shown(fields["Commandline"])
 	if text == "" {
 		text = "a program that used apt's library" // such as one with a graphical interface
 	}
-	if by := shown(fields["Requested-By"]); by != "" {
+	if by := packagelog.Shown(fields["Requested-By"]); by != "" {
 		text += ", requested by " + by
 	}
 	if at := strings.Join(strings.Fields(fields["Start-Date"]), " "); at != "" {
 		text += ", at " + at + " by the host's clock"
-	}
-	return text
-}
-
-// credentials in a URL, such as that of a proxy.
-var credentials = regexp.MustCompile(`://[^/@\s]+@`)
-
-// shown is a text of the log that can be told: on one line, short, and without secrets.
-func shown(text string) string {
-	text = credentials.ReplaceAllString(text, "://")
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(text, "?"))
-	text = strings.Join(strings.Fields(text), " ")
-	if runes := []rune(text); len(runes) > commandLimit {
-		return string(runes[:commandLimit]) + "…"
 	}
 	return text
 }

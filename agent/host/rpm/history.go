@@ -1,34 +1,22 @@
 package rpm
 
 import (
-	"errors"
-	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"regexp"
 	"strings"
-	"unicode"
 
+	"github.com/refit-dev/refit/agent/host/packagelog"
 	"github.com/refit-dev/refit/pkg/upgrade"
-)
-
-const (
-	// historyLimit bounds what is read of a log; its end is what counts.
-	historyLimit = 1 << 20
-	// commandLimit bounds what is told of a command line.
-	commandLimit = 120
 )
 
 // ChangedBy tells, by package, which command brought the version that is installed, as
 // dnf 4's logs have it. What rpm was told directly, and what was logged before the log
 // was last rotated, is not known and left out.
 func (r *RPM) ChangedBy(installed []upgrade.InstalledPackage) (map[string]string, error) {
-	changes, err := tailOf(r.path("var/log/dnf.rpm.log"))
+	changes, err := packagelog.Tail(r.path("var/log/dnf.rpm.log"))
 	if err != nil || changes == "" {
 		return nil, err
 	}
-	commands, err := tailOf(r.path("var/log/dnf.log"))
+	commands, err := packagelog.Tail(r.path("var/log/dnf.log"))
 	if err != nil {
 		return nil, err
 	}
@@ -37,26 +25,6 @@ func (r *RPM) ChangedBy(installed []upgrade.InstalledPackage) (map[string]string
 		versions[p.Name] = p.Version
 	}
 	return changedBy(changes, commands, versions), nil
-}
-
-func tailOf(path string) (string, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	if err != nil {
-		return "", fmt.Errorf("opening dnf's log: %w", err)
-	}
-	defer f.Close() //nolint:errcheck // nothing is written
-	info, err := f.Stat()
-	if err != nil {
-		return "", fmt.Errorf("reading dnf's log: %w", err)
-	}
-	text, err := io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-historyLimit), historyLimit))
-	if err != nil {
-		return "", fmt.Errorf("reading dnf's log: %w", err)
-	}
-	return string(text), nil
 }
 
 var (
@@ -90,27 +58,8 @@ func commandBefore(commands, at string) string {
 	for line := range strings.Lines(commands) {
 		m := loggedCommand.FindStringSubmatch(strings.TrimSpace(line))
 		if m != nil && m[1] <= at {
-			command = shown(m[2])
+			command = packagelog.Shown(m[2])
 		}
 	}
 	return command
-}
-
-// credentials in a URL, such as that of a proxy.
-var credentials = regexp.MustCompile(`://[^/@\s]+@`)
-
-// shown is a text of the log that can be told: on one line, short, and without secrets.
-func shown(text string) string {
-	text = credentials.ReplaceAllString(text, "://")
-	text = strings.Map(func(c rune) rune {
-		if unicode.IsControl(c) {
-			return ' '
-		}
-		return c
-	}, strings.ToValidUTF8(text, "?"))
-	text = strings.Join(strings.Fields(text), " ")
-	if runes := []rune(text); len(runes) > commandLimit {
-		return string(runes[:commandLimit]) + "…"
-	}
-	return text
 }
