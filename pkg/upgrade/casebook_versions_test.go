@@ -104,6 +104,6 @@ func TestVersionsAreNotMisreadAsTheyWereElsewhere(t *testing.T) {
 	// https://github.com/rancher/system-upgrade-controller/issues/28, https://github.com/k3s-io/k3s/issues/5162
 	t.Run("a version with a plus is itself in its dashed spelling and is escaped in addresses", func(t *testing.T) {
 		assert.True(t, SameKubernetes("v1.29.6+k3s1", "v1.29.6-k3s1"))
-		assert.Equal(t, "https://p.example/kubelet_1.29.6%2Bk3s1-1_amd64.deb", candidateURI(Candidate{Source: "https://p.example/", Path: "kubelet_1.29.6+k3s1-1_amd64.deb"}))
+		assert.Equal(t, "https://p.example/kubelet_1.29.6%2Bk3s1-1_amd64.deb", Candidate{Source: "https://p.example/", Path: "kubelet_1.29.6+k3s1-1_amd64.deb"}.URI())
 	})
 }

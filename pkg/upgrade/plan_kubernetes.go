@@ -2,9 +2,7 @@ package upgrade
 
 import (
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 )
@@ -280,7 +278,7 @@ func (p *planner) install(changes []PackageChange) {
 func (p *planner) change(c Candidate) PackageChange {
 	return PackageChange{
 		Name: c.Name, From: p.installed[c.Name].Version, To: c.Version,
-		File: c.SHA256 + p.fileEnding(), SHA256: c.SHA256, Size: c.Size, URI: candidateURI(c),
+		File: c.SHA256 + p.fileEnding(), SHA256: c.SHA256, Size: c.Size, URI: c.URI(),
 		Held: slices.Contains(p.in.Facts.Packages.Holds, c.Name),
 	}
 }
@@ -290,24 +288,4 @@ func (p *planner) fileEnding() string {
 		return ".deb"
 	}
 	return ".rpm"
-}
-
-// candidateURI escapes the path for use in a URL only: + is legal in a file name and means a space to some servers.
-func candidateURI(c Candidate) string {
-	return strings.TrimSuffix(c.Source, "/") + "/" + escapePath(strings.TrimPrefix(c.Path, "./"))
-}
-
-// plainInPath are the characters, besides letters and digits, that stand for themselves in the path of a URL.
-const plainInPath = "/-._~:@!$&'()*,;="
-
-func escapePath(path string) string {
-	var b strings.Builder
-	for i := range len(path) {
-		if c := path[i]; isLetter(c) || isDigit(c) || strings.IndexByte(plainInPath, c) >= 0 {
-			b.WriteByte(c)
-		} else {
-			fmt.Fprintf(&b, "%%%02X", c)
-		}
-	}
-	return b.String()
 }

@@ -472,7 +472,7 @@ func TestAPathIsEscapedOnce(t *testing.T) {
 		"pool/d/docker-ce_5%3a19.03.9~3-0_x.deb": "https://p.example/deb/pool/d/docker-ce_5%253a19.03.9~3-0_x.deb",
 		"pool/g/g++_12 a.deb":                    "https://p.example/deb/pool/g/g%2B%2B_12%20a.deb",
 	} {
-		assert.Equal(t, want, candidateURI(Candidate{Source: "https://p.example/deb/", Path: path}))
+		assert.Equal(t, want, Candidate{Source: "https://p.example/deb/", Path: path}.URI())
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,19 +56,10 @@ func (a *Apt) keep(ctx context.Context, name, version string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.fetch(ctx, fileURI(candidate), candidate.SHA256, target); err != nil {
+	if err := a.fetch(ctx, candidate.URI(), candidate.SHA256, target); err != nil {
 		return err
 	}
 	return packagefile.Seal(target)
-}
-
-// fileURI is where a candidate's file is, with every segment of its path escaped.
-func fileURI(c upgrade.Candidate) string {
-	segments := strings.Split(strings.TrimPrefix(c.Path, "./"), "/")
-	for i, segment := range segments {
-		segments[i] = strings.ReplaceAll(url.PathEscape(segment), "+", "%2B") // a space to some servers
-	}
-	return strings.TrimSuffix(c.Source, "/") + "/" + strings.Join(segments, "/")
 }
 
 // Find is the kept file of a package version, relative to the backup directory, and

@@ -320,7 +320,7 @@ func FuzzFileURI(f *testing.F) {
 	f.Add("//evil.example/x.deb")
 	f.Add("pool/g++ 1:2?x#y.deb")
 	f.Fuzz(func(t *testing.T, path string) {
-		uri := fileURI(upgrade.Candidate{Source: "https://mirror.example/v1.37/", Path: path})
+		uri := upgrade.Candidate{Source: "https://mirror.example/v1.37/", Path: path}.URI()
 		require.True(t, strings.HasPrefix(uri, "https://mirror.example/v1.37/"))
 		require.NoError(t, checkURI(uri))
 		require.False(t, strings.ContainsAny(uri, "?#"))

@@ -234,7 +234,7 @@ func (h *host) candidates(r *repository, names ...string) map[string]upgrade.Can
 func change(c upgrade.Candidate, from string) upgrade.PackageChange {
 	return upgrade.PackageChange{
 		Name: c.Name, From: from, To: c.Version, File: c.SHA256 + ".deb", SHA256: c.SHA256, Size: c.Size,
-		URI: fileURI(c),
+		URI: c.URI(),
 	}
 }
 

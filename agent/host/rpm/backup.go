@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"path/filepath"
 	"strings"
 
@@ -66,7 +65,7 @@ func (r *RPM) keep(ctx context.Context, name, version string) error {
 	if err != nil {
 		return err
 	}
-	if err := r.obtain(ctx, fileURI(candidate), candidate.SHA256, target); err != nil {
+	if err := r.obtain(ctx, candidate.URI(), candidate.SHA256, target); err != nil {
 		return err
 	}
 	return packagefile.Seal(target)
@@ -116,15 +115,6 @@ func (r *RPM) search(ctx context.Context, name, version string) (upgrade.Candida
 		}
 	}
 	return upgrade.Candidate{}, errors.Join(errors.New("no package source that is configured on the host offers it any more"), problems)
-}
-
-// fileURI is where a candidate's file is, with every segment of its path escaped.
-func fileURI(c upgrade.Candidate) string {
-	segments := strings.Split(strings.TrimPrefix(c.Path, "./"), "/")
-	for i, segment := range segments {
-		segments[i] = strings.ReplaceAll(url.PathEscape(segment), "+", "%2B") // a space to some servers
-	}
-	return strings.TrimSuffix(c.Source, "/") + "/" + strings.Join(segments, "/")
 }
 
 // Find is the kept file of a package version, relative to the backup directory, and its

@@ -301,7 +301,7 @@ func (h *host) candidates(r *testRepository, names ...string) map[string]upgrade
 // change turns a candidate into what a plan would say.
 func change(c upgrade.Candidate, from string) upgrade.PackageChange {
 	return upgrade.PackageChange{
-		Name: c.Name, From: from, To: c.Version, File: c.SHA256 + ".rpm", SHA256: c.SHA256, Size: c.Size, URI: fileURI(c),
+		Name: c.Name, From: from, To: c.Version, File: c.SHA256 + ".rpm", SHA256: c.SHA256, Size: c.Size, URI: c.URI(),
 	}
 }
 
