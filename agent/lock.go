@@ -37,8 +37,8 @@ func PackageLock(root string) func() (*upgrade.LockFacts, error) {
 	return func() (*upgrade.LockFacts, error) { return packagelock.Holder(root) }
 }
 
-// lookAtLock looks at the lock while it matters: a plan waits for its grant. There is
-// no event for its release. A lock that cannot be looked at does not hold the host
+// lookAtLock looks at the lock while it matters: a plan waits for its grant. Nobody tells
+// of its release (closing the file is not watched). A lock that cannot be looked at does not hold the host
 // back: the executor looks once more, before its first step.
 func (a *Agent) lookAtLock(ctx context.Context) {
 	l := &a.lock
