@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
@@ -61,7 +62,7 @@ func (f *Fleet) input(namespace string, now time.Time) (preview.Input, error) {
 	}
 	for _, n := range f.nodes {
 		if !managed[n.Name] {
-			in.Unmanaged = append(in.Unmanaged, upgrade.Unmanaged(n.Name, n.Labels, n.Status.NodeInfo.KubeletVersion))
+			in.Unmanaged = append(in.Unmanaged, upgrade.Unmanaged(n.Name, nodeState(n)))
 		}
 	}
 	return in, nil
@@ -103,13 +104,24 @@ func (f *Fleet) host(m *machine) (preview.Host, error) {
 	h.Machine, h.Observed = m.Machine, equality.Semantic.DeepEqual(m.Spec, observed)
 	for _, n := range f.nodes {
 		if n.Name == m.Name {
-			h.NodeKubelet = n.Status.NodeInfo.KubeletVersion
+			state := nodeState(n)
+			h.Node = &state
 		}
 	}
 	if m.facts != nil {
 		h.Facts = &m.facts.Facts
 	}
 	return h, nil
+}
+
+// nodeState is what counts of a Node. One in a file that says nothing of being ready may be.
+func nodeState(n *corev1.Node) upgrade.NodeState {
+	return upgrade.NodeState{
+		Labels: n.Labels, Kubelet: n.Status.NodeInfo.KubeletVersion,
+		NotReady: slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+			return c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue
+		}),
+	}
 }
 
 // selected leaves what was asked for.

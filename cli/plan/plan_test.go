@@ -135,6 +135,15 @@ func roleless(name, seen string) string {
 	return strings.Replace(text, ", controlPlane: "+seen+"}", "}", 1)
 }
 
+func labelledNode(name string) string {
+	return "\n{apiVersion: v1, kind: Node, metadata: {name: " + name + ", labels: {node-role.kubernetes.io/control-plane: \"\"}}, status: {nodeInfo: {kubeletVersion: v1.36.3}}}\n---\n"
+}
+
+// labelled is called a worker, has no status, and its Node is one of a control plane.
+func labelled(name string) string {
+	return "\n{apiVersion: refit.dev/v1alpha1, kind: Machine, metadata: {name: " + name + "}, spec: {roles: [Worker]}}\n---" + labelledNode(name)
+}
+
 func TestTheWholeFleetCounts(t *testing.T) {
 	for name, tc := range map[string]struct {
 		objects string
@@ -142,22 +151,26 @@ func TestTheWholeFleetCounts(t *testing.T) {
 		reason  string
 		hops    int
 	}{
-		"a worker follows its control plane":                   {controlPlane("cp", "v1.36.3", "v1.37.2") + worker("w", "v1.36.3", "v1.37.2"), preview.StatePending, "", 1},
-		"a worker whose control plane stays":                   {controlPlane("cp", "v1.36.3", "v1.36.3") + worker("w", "v1.36.3", "v1.37.2"), preview.StateRefused, upgrade.ReasonWaitingForControlPlane, 0},
-		"a worker whose control plane cannot":                  {controlPlane("cp", "v1.37.2", "v1.36.3") + worker("w", "v1.37.2", "v1.38.0"), preview.StateRefused, upgrade.ReasonWaitingForControlPlane, 0},
-		"a worker without any control plane":                   {worker("w", "v1.36.3", "v1.37.2"), preview.StateRefused, upgrade.ReasonSkewUnknown, 0},
-		"a worker that would go back":                          {controlPlane("cp", "v1.37.2", "v1.37.2") + worker("w", "v1.37.2", "v1.36.3"), preview.StateRefused, upgrade.ReasonDowngradeRefused, 0},
-		"a worker that is there":                               {controlPlane("cp", "v1.37.2", "v1.37.2") + worker("w", "v1.37.2", "v1.37.2"), preview.StateUpToDate, "", 0},
-		"a worker that reports a vendor's version":             {controlPlane("cp", "v1.37.2", "v1.37.2") + worker("w", "v1.37.2-eks-a5ec690", "v1.37.2"), preview.StateUpToDate, "", 0},
-		"a worker that reports no version":                     {controlPlane("cp", "v1.37.2", "v1.37.2") + worker("w", "Unknown", "v1.37.2"), preview.StateRefused, upgrade.ReasonVersionUnknown, 0},
-		"a worker that is paused":                              {controlPlane("cp", "v1.37.2", "v1.37.2") + strings.Replace(worker("w", "v1.36.3", "v1.37.2"), "spec: {", "spec: {paused: true, ", 1), preview.StateSidelined, "", 0},
-		"a worker whose agent has never reported":              {controlPlane("cp", "v1.37.2", "v1.37.2") + "\n{apiVersion: refit.dev/v1alpha1, kind: Machine, metadata: {name: w}, spec: {roles: [Worker]}}\n", preview.StateRefused, upgrade.ReasonNotReported, 0},
-		"a worker whose agent has never reported, with a wish": {controlPlane("cp", "v1.37.2", "v1.37.2") + "\n{apiVersion: refit.dev/v1alpha1, kind: Machine, metadata: {name: w}, spec: {roles: [Worker], versions: {kubelet: v1.37.2}}}\n", preview.StateRefused, upgrade.ReasonNotReported, 0},
-		"a Node without a Machine that is a control plane":     {worker("w", "v1.36.3", "v1.37.2") + "\n{apiVersion: v1, kind: Node, metadata: {name: x, labels: {node-role.kubernetes.io/control-plane: \"\"}}, status: {nodeInfo: {kubeletVersion: v1.37.2}}}\n", preview.StateRefused, upgrade.ReasonVersionUnknown, 0},
-		"a control plane whose role was forgotten":             {worker("x", "v1.37.2", "v1.37.2") + roleless("w", "v1.36.3"), preview.StateRefused, upgrade.ReasonRoleMismatch, 0},
-		"a worker next to one whose role was forgotten":        {roleless("x", "v1.36.3") + worker("w", "v1.36.3", "v1.37.2"), preview.StateRefused, upgrade.ReasonWaitingForControlPlane, 0},
-		"a Node without a Machine that has the old label":      {controlPlane("cp", "v1.37.2", "v1.37.2") + worker("w", "v1.36.3", "v1.37.2") + "\n{apiVersion: v1, kind: Node, metadata: {name: x, labels: {node-role.kubernetes.io/master: \"\"}}, status: {nodeInfo: {kubeletVersion: v1.37.2}}}\n", preview.StateRefused, upgrade.ReasonVersionUnknown, 0},
-		"a worker whose control plane has only a status":       {worker("w", "v1.36.3", "v1.37.2") + "\n{apiVersion: refit.dev/v1alpha1, kind: Machine, metadata: {name: hosted}, spec: {roles: [ControlPlane], availability: OutOfService}, status: {versions: {controlPlane: {apiServer: v1.37.2}}}}\n", preview.StatePending, "", 1},
+		"a worker follows its control plane":                    {controlPlane("cp", "v1.36.3", "v1.37.2") + worker("w", "v1.36.3", "v1.37.2"), preview.StatePending, "", 1},
+		"a worker whose control plane stays":                    {controlPlane("cp", "v1.36.3", "v1.36.3") + worker("w", "v1.36.3", "v1.37.2"), preview.StateRefused, upgrade.ReasonWaitingForControlPlane, 0},
+		"a worker whose control plane cannot":                   {controlPlane("cp", "v1.37.2", "v1.36.3") + worker("w", "v1.37.2", "v1.38.0"), preview.StateRefused, upgrade.ReasonWaitingForControlPlane, 0},
+		"a worker without any control plane":                    {worker("w", "v1.36.3", "v1.37.2"), preview.StateRefused, upgrade.ReasonSkewUnknown, 0},
+		"a worker that would go back":                           {controlPlane("cp", "v1.37.2", "v1.37.2") + worker("w", "v1.37.2", "v1.36.3"), preview.StateRefused, upgrade.ReasonDowngradeRefused, 0},
+		"a worker that is there":                                {controlPlane("cp", "v1.37.2", "v1.37.2") + worker("w", "v1.37.2", "v1.37.2"), preview.StateUpToDate, "", 0},
+		"a worker that reports a vendor's version":              {controlPlane("cp", "v1.37.2", "v1.37.2") + worker("w", "v1.37.2-eks-a5ec690", "v1.37.2"), preview.StateUpToDate, "", 0},
+		"a worker that reports no version":                      {controlPlane("cp", "v1.37.2", "v1.37.2") + worker("w", "Unknown", "v1.37.2"), preview.StateRefused, upgrade.ReasonVersionUnknown, 0},
+		"a worker that is paused":                               {controlPlane("cp", "v1.37.2", "v1.37.2") + strings.Replace(worker("w", "v1.36.3", "v1.37.2"), "spec: {", "spec: {paused: true, ", 1), preview.StateSidelined, "", 0},
+		"a worker whose agent has never reported":               {controlPlane("cp", "v1.37.2", "v1.37.2") + "\n{apiVersion: refit.dev/v1alpha1, kind: Machine, metadata: {name: w}, spec: {roles: [Worker]}}\n", preview.StateRefused, upgrade.ReasonNotReported, 0},
+		"a worker whose agent has never reported, with a wish":  {controlPlane("cp", "v1.37.2", "v1.37.2") + "\n{apiVersion: refit.dev/v1alpha1, kind: Machine, metadata: {name: w}, spec: {roles: [Worker], versions: {kubelet: v1.37.2}}}\n", preview.StateRefused, upgrade.ReasonNotReported, 0},
+		"a Node without a Machine that is a control plane":      {worker("w", "v1.36.3", "v1.37.2") + "\n{apiVersion: v1, kind: Node, metadata: {name: x, labels: {node-role.kubernetes.io/control-plane: \"\"}}, status: {nodeInfo: {kubeletVersion: v1.37.2}}}\n", preview.StateRefused, upgrade.ReasonVersionUnknown, 0},
+		"a control plane whose role was forgotten":              {worker("x", "v1.37.2", "v1.37.2") + roleless("w", "v1.36.3"), preview.StateRefused, upgrade.ReasonRoleMismatch, 0},
+		"a worker next to one whose role was forgotten":         {roleless("x", "v1.36.3") + worker("w", "v1.36.3", "v1.37.2"), preview.StateRefused, upgrade.ReasonWaitingForControlPlane, 0},
+		"a Node without a Machine that has the old label":       {controlPlane("cp", "v1.37.2", "v1.37.2") + worker("w", "v1.36.3", "v1.37.2") + "\n{apiVersion: v1, kind: Node, metadata: {name: x, labels: {node-role.kubernetes.io/master: \"\"}}, status: {nodeInfo: {kubeletVersion: v1.37.2}}}\n", preview.StateRefused, upgrade.ReasonVersionUnknown, 0},
+		"a worker next to a labelled Machine without a status":  {controlPlane("cp", "v1.37.2", "v1.37.2") + worker("w", "v1.36.3", "v1.37.2") + labelled("x"), preview.StateRefused, upgrade.ReasonVersionUnknown, 0},
+		"a labelled Machine without role and status":            {controlPlane("cp", "v1.37.2", "v1.37.2") + labelled("w"), preview.StateRefused, upgrade.ReasonRoleMismatch, 0},
+		"a labelled Machine that is there":                      {controlPlane("cp", "v1.37.2", "v1.37.2") + worker("w", "v1.37.2", "v1.37.2") + labelledNode("w"), preview.StateRefused, upgrade.ReasonRoleMismatch, 0},
+		"a worker next to one that reports nothing but Unknown": {controlPlane("cp", "v1.37.2", "v1.37.2") + worker("w", "v1.36.3", "v1.37.2") + strings.Replace(worker("x", "v1.36.3", "v1.36.3"), "versions: {kubelet: v1.36.3, ku", "versions: {controlPlane: {apiServer: Unknown, controllerManager: Unknown, scheduler: Unknown}, kubelet: v1.36.3, ku", 1), preview.StateRefused, upgrade.ReasonVersionUnknown, 0},
+		"a worker whose control plane has only a status":        {worker("w", "v1.36.3", "v1.37.2") + "\n{apiVersion: refit.dev/v1alpha1, kind: Machine, metadata: {name: hosted}, spec: {roles: [ControlPlane], availability: OutOfService}, status: {versions: {controlPlane: {apiServer: v1.37.2}}}}\n", preview.StatePending, "", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			list, err := planned(t, tc.objects, "", "w")
@@ -236,6 +249,36 @@ func TestARoleThatTheFactsContradictIsBadInput(t *testing.T) {
 	require.ErrorContains(t, err, "stdin:5: spec.roles: ControlPlane is not what this host is")
 	_, err = planned(t, "apiVersion: refit.dev/v1alpha1\nkind: Machine\nmetadata: {name: w1}\nspec:\n  roles: [ControlPlane]\n", strings.Replace(factsOf("w1", "", "x"), "---\n", "problems: [{field: controlPlane, message: cannot be read}]\n", 1))
 	require.NoError(t, err, "what could not be looked at contradicts nothing")
+}
+
+// What the facts of one host leave open about its API server holds up the kubelets of all.
+func TestFactsThatLeaveAnAPIServerOpenHoldUpKubelets(t *testing.T) {
+	objects := controlPlane("cp", "v1.37.2", "v1.37.2") + worker("w", "v1.36.3", "v1.37.2") + worker("x", "v1.36.3", "v1.36.3")
+	for name, tc := range map[string]struct{ more, reason string }{
+		"a worker like any other":      {"", ""},
+		"a manifest without an answer": {"controlPlane: {manifests: {kube-apiserver: v1.36.3}}\n", upgrade.ReasonVersionUnknown},
+		"a static pod":                 {"staticPods: [{path: /srv/pods/a.json, namespace: kube-system, name: kube-apiserver}]\n", upgrade.ReasonVersionUnknown},
+		"a probe that failed":          {"problems: [{field: controlPlane, message: cannot be read}]\n", upgrade.ReasonVersionUnknown},
+		"etcd alone":                   {"controlPlane: {etcd: 3.6.4, manifests: {etcd: 3.6.4-0}}\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			list, err := planned(t, objects, strings.Replace(factsOf("x", "x", "id-x"), "---\n", tc.more, 1), "w", "x")
+			require.NoError(t, err)
+			require.Len(t, list.Items, 2)
+			w, x := list.Items[0], list.Items[1]
+			if w.Machine != "w" {
+				w, x = x, w
+			}
+			if tc.reason == "" {
+				assert.Nil(t, w.Refusal)
+				assert.Equal(t, preview.StateUpToDate, x.State)
+				return
+			}
+			require.NotNil(t, w.Refusal)
+			assert.Equal(t, tc.reason, w.Refusal.Reason)
+			assert.Contains(t, w.Refusal.Message, "x")
+		})
+	}
 }
 
 func TestWhatRepositoriesOfferIsNeverInvented(t *testing.T) {

@@ -32,6 +32,7 @@ type Fleet struct {
 	nodes   []*Node // of the whole cluster
 	planner upgrade.Fleet
 	view    *upgrade.View
+	states  map[string]*upgrade.HostState
 }
 
 // View is the fleet as the planner sees it, parsed once. Slots do not change it.
@@ -40,6 +41,20 @@ func (f *Fleet) View() *upgrade.View {
 		f.view = upgrade.NewView(f.planner)
 	}
 	return f.view
+}
+
+// State is a machine as the planner sees it, with its Node.
+func (f *Fleet) State(machine string) upgrade.HostState {
+	if f.states == nil {
+		f.states = map[string]*upgrade.HostState{}
+		for i := range f.planner.Hosts {
+			f.states[f.planner.Hosts[i].Name] = &f.planner.Hosts[i]
+		}
+	}
+	if h := f.states[machine]; h != nil {
+		return *h
+	}
+	return upgrade.HostState{Name: machine}
 }
 
 // SchedulableBesides counts the nodes other than this one that are ready and take pods.

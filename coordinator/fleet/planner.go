@@ -7,24 +7,24 @@ import (
 )
 
 // ForPlanner is the fleet as the planner wants it. Nodes without a Machine count for
-// skew and are never moved; those with one say what a kubelet that does not run was last.
+// skew and are never moved; of those with one, labels and kubelet count next to its status.
 func ForPlanner(machines []v1alpha1.Machine, nodes []corev1.Node) upgrade.Fleet {
 	var f upgrade.Fleet
-	managed, kubelets := map[string]bool{}, map[string]string{}
+	states := map[string]*upgrade.NodeState{}
 	for i := range nodes {
-		kubelets[nodes[i].Name] = nodes[i].Status.NodeInfo.KubeletVersion
+		n := NodeOf(&nodes[i])
+		states[n.Name] = &upgrade.NodeState{Labels: n.Labels, Kubelet: n.KubeletVersion, NotReady: !n.Ready}
 	}
+	managed := map[string]bool{}
 	for i := range machines {
-		managed[machines[i].Name] = true
-		state := upgrade.StateOf(&machines[i])
-		state.LastKubelet = kubelets[state.Name]
-		f.Hosts = append(f.Hosts, state)
+		m := &machines[i]
+		managed[m.Name] = true
+		f.Hosts = append(f.Hosts, upgrade.StateOf(m, states[m.Name], nil))
 	}
 	for i := range nodes {
-		if managed[nodes[i].Name] {
-			continue
+		if name := nodes[i].Name; !managed[name] {
+			f.Hosts = append(f.Hosts, upgrade.Unmanaged(name, *states[name]))
 		}
-		f.Hosts = append(f.Hosts, upgrade.Unmanaged(nodes[i].Name, nodes[i].Labels, nodes[i].Status.NodeInfo.KubeletVersion))
 	}
 	return f
 }

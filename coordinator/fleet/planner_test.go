@@ -55,3 +55,27 @@ func TestAControlPlaneWithoutAMachineCountsByItsLabels(t *testing.T) {
 		})
 	}
 }
+
+// A Machine beside the Node takes nothing away from what the Node's labels say.
+func TestAControlPlaneCountsByItsLabelsNextToItsMachine(t *testing.T) {
+	api := &v1alpha1.ObservedControlPlane{APIServer: "v1.37.2", ControllerManager: "v1.37.2", Scheduler: "v1.37.2"}
+	machines := []v1alpha1.Machine{
+		machine("cp1", v1alpha1.RoleControlPlane, v1alpha1.Versions{}, v1alpha1.ObservedVersions{Kubelet: "v1.37.2", ControlPlane: api}),
+		machine("cp2", v1alpha1.RoleWorker, v1alpha1.Versions{}, v1alpha1.ObservedVersions{}),
+		machine("w1", v1alpha1.RoleWorker, v1alpha1.Versions{Kubelet: "v1.37.2"}, v1alpha1.ObservedVersions{Kubelet: "v1.36.3"}),
+	}
+	machines[1].Status.Versions = nil
+	nodes := []corev1.Node{node("cp1", "v1.37.2"), node("cp2", "v1.36.3", "node-role.kubernetes.io/control-plane"), node("w1", "v1.36.3")}
+	all := fleet.ForPlanner(machines, nodes)
+	_, blocked := upgrade.NextAssignment(all, &machines[2])
+	require.NotNil(t, blocked)
+	assert.Equal(t, upgrade.ReasonVersionUnknown, blocked.Reason)
+	assert.Contains(t, blocked.Message, "Node cp2 is labelled as one of a control plane")
+	_, blocked = upgrade.NextAssignment(all, &machines[1])
+	require.NotNil(t, blocked)
+	assert.Equal(t, upgrade.ReasonRoleMismatch, blocked.Reason)
+	delete(nodes[1].Labels, "node-role.kubernetes.io/control-plane")
+	a, blocked := upgrade.NextAssignment(fleet.ForPlanner(machines, nodes), &machines[2])
+	require.Nil(t, blocked, "what the message says is the way out")
+	assert.EqualValues(t, "v1.37.2", a.Target.Kubelet)
+}

@@ -2,7 +2,6 @@ package gates
 
 import (
 	"github.com/refit-dev/refit/coordinator/fleet"
-	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
 // controlPlaneFirst judges the hop again by the API servers as they are observed now:
@@ -12,7 +11,7 @@ func controlPlaneFirst(f *fleet.Fleet, m *fleet.Machine) *Verdict {
 	if a == nil {
 		return nil
 	}
-	if blocked := f.View().Allowed(upgrade.StateOf(m.Machine), a.Target); blocked != nil {
+	if blocked := f.View().Allowed(f.State(m.Name), a.Target); blocked != nil {
 		return &Verdict{blocked.Reason, blocked.Message}
 	}
 	return nil

@@ -62,5 +62,14 @@ func (r *Reconciler) newScope(ctx context.Context, key types.NamespacedName, m *
 	view := f.Machines[0]
 	s := &scope{key: key, read: m, machine: view.Machine, view: view, fleet: f}
 	s.wishMet, _, s.difference = upgrade.UpToDate(m.Spec, m.Status)
+	s.seeRoles()
 	return s, nil
+}
+
+// seeRoles holds a machine whose roles do not name its control plane, whatever it wishes
+// for, and also where only its Node says so. One at work has its work ended first.
+func (s *scope) seeRoles() {
+	if mismatch := s.fleet.State(s.key.Name).RoleMismatch(); mismatch != nil && s.slot() == nil {
+		s.wishMet, s.blocked, s.difference = false, mismatch, mismatch.Message
+	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -64,5 +65,26 @@ func TestAMachineWhoseDrainIsTriedAgainLaterSaysWhyItWasBlocked(t *testing.T) {
 	for reason, want := range map[string]string{"RetryLater": "PDBOverlap", "Paused": "Paused"} {
 		m.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionWaiting, Status: metav1.ConditionTrue, Reason: reason}}
 		assert.Equal(t, want, upToDate(&scope{machine: m, view: &fleet.Machine{Machine: m}}).Reason)
+	}
+}
+
+// The label of a Node is told of though its Machine reports nothing yet, or nothing is wished for.
+func TestARoleThatOnlyTheNodeKnowsOfStallsTheMachine(t *testing.T) {
+	for name, seen := range map[string]*v1alpha1.ObservedVersions{"before its agent reports": nil, "with nothing to do": {Kubelet: "v1.36.3"}} {
+		t.Run(name, func(t *testing.T) {
+			m := v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "cp2"}}
+			m.Spec.Roles, m.Status.Versions = []v1alpha1.Role{v1alpha1.RoleWorker}, seen
+			n := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "cp2", Labels: map[string]string{"node-role.kubernetes.io/control-plane": ""}}}
+			f, err := fleet.Build(fleet.Objects{Machines: []v1alpha1.Machine{m}, Nodes: []corev1.Node{n}})
+			require.NoError(t, err)
+			s := &scope{key: types.NamespacedName{Name: "cp2"}, machine: f.Machines[0].Machine, view: f.Machines[0], fleet: f}
+			s.wishMet, _, s.difference = upgrade.UpToDate(m.Spec, m.Status)
+			s.seeRoles()
+			c := stalled(s)
+			require.NotNil(t, c)
+			assert.Equal(t, upgrade.ReasonRoleMismatch, c.Reason)
+			assert.Contains(t, c.Message, "Node cp2 is labelled")
+			assert.NotEqual(t, metav1.ConditionTrue, upToDate(s).Status)
+		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/pkg/upgrade"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -39,13 +40,9 @@ func (m mapper) concerned(ctx context.Context, o client.Object) []ctrl.Request {
 	})
 }
 
+// isControlPlane says that kubelets meet an API server of the machine, whatever its roles say.
 func isControlPlane(m *v1alpha1.Machine) bool {
-	for _, r := range m.Spec.Roles {
-		if r == v1alpha1.RoleControlPlane {
-			return true
-		}
-	}
-	return false
+	return upgrade.StateOf(m, nil, nil).APIServer != upgrade.NoAPIServer
 }
 
 func (m mapper) machines(ctx context.Context, namespace string, want func(*v1alpha1.Machine) bool) []ctrl.Request {

@@ -25,7 +25,7 @@ func versionsChanged() predicate.Predicate {
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			old, isOld := e.ObjectOld.(*v1alpha1.Machine)
 			now, isNow := e.ObjectNew.(*v1alpha1.Machine)
-			return isOld && isNow && !equality.Semantic.DeepEqual(upgrade.StateOf(old), upgrade.StateOf(now))
+			return isOld && isNow && !equality.Semantic.DeepEqual(upgrade.StateOf(old, nil, nil), upgrade.StateOf(now, nil, nil))
 		},
 	}
 }

@@ -31,8 +31,8 @@ type Host struct {
 	Pool string
 	// Facts of the host; nil: what the Machine reports is all.
 	Facts *upgrade.Facts
-	// NodeKubelet is the kubelet that the Node reported last; "" where it is not known.
-	NodeKubelet string
+	// Node is the Machine's Node; nil where it is not known.
+	Node *upgrade.NodeState
 	// Observed says that the Machine's assignment and plan in status are of its spec as it is here.
 	Observed bool
 	// Findings on the way to here.
@@ -117,7 +117,7 @@ func newHost(in Host) *host {
 		s := &h.Machine.Status
 		s.Host, s.Versions, s.OS = h.facts.Identity(), h.facts.Versions(), h.facts.ObservedOS(h.Machine.Spec.OS)
 	}
-	if last := h.lastKubelet(); h.reported && h.facts.Kubelet != nil && upstream(h.facts.Kubelet.Running) == "" && last != "" {
+	if last := h.state().LastKubelet; h.reported && h.facts.Kubelet != nil && upstream(h.facts.Kubelet.Running) == "" && last != "" {
 		h.facts.Kubelet = &upgrade.ComponentFacts{Installed: last}
 		install(&h.facts, "kubelet", upstream(last))
 	}
@@ -138,19 +138,7 @@ func (h *host) disown() {
 
 // state is the host as the planner of the fleet wants it.
 func (h *host) state() upgrade.HostState {
-	state := upgrade.StateOf(&h.Machine)
-	state.LastKubelet = h.lastKubelet()
-	return state
-}
-
-// lastKubelet is what a kubelet that does not run was last: what is installed, else what its Node says.
-func (h *host) lastKubelet() string {
-	if h.Facts != nil {
-		if last := h.Facts.LastKubelet(); last != "" {
-			return last
-		}
-	}
-	return h.NodeKubelet
+	return upgrade.StateOf(&h.Machine, h.Node, h.Facts)
 }
 
 // judge plans one hop of one machine, and moves what is known of it on.
@@ -318,7 +306,7 @@ func (h *host) conclude(p *MachinePlan) {
 		p.Refusal = h.Refusal
 	}
 	switch met, reason, message := upgrade.UpToDate(m.Spec, m.Status); {
-	case reason == upgrade.ReasonNotReported && h.Refusal == nil && !upgrade.StateOf(m).Sidelined:
+	case reason == upgrade.ReasonNotReported && h.Refusal == nil && !h.state().Sidelined && h.state().RoleMismatch() == nil:
 		p.State, p.Refusal = StateRefused, &upgrade.Blocked{Reason: reason, Message: message}
 	case p.Refusal != nil:
 		p.State = StateRefused
@@ -328,7 +316,7 @@ func (h *host) conclude(p *MachinePlan) {
 		}
 	case met:
 		p.State = StateUpToDate
-	case upgrade.StateOf(m).Sidelined:
+	case h.state().Sidelined:
 		p.State = StateSidelined
 		p.Findings = append(p.Findings, sidelined(m))
 	default: // a difference that no hop closes

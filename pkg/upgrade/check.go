@@ -253,27 +253,20 @@ func (p *planner) checkArchitecture() error {
 // checkMissingRole refuses a host whose control plane its roles do not name, also when
 // nothing is to be done: no kubelet of the fleet is judged rightly until they do.
 func (p *planner) checkMissingRole() error {
-	if len(p.in.Spec.Roles) > 0 && !slices.Contains(p.in.Spec.Roles, v1alpha1.RoleControlPlane) && p.hasAPIServer() {
+	if missesRole(p.in.Spec.Roles, p.in.Facts.APIServerSign()) {
 		return refuse(ReasonRoleMismatch, "%s", roleMissing)
 	}
 	return nil
 }
 
-// hasAPIServer says that the host has an API server, whether it answers or not.
-func (p *planner) hasAPIServer() bool {
-	control := p.in.Facts.Control
-	return control != nil && (control.APIServer != "" || control.Manifests["kube-apiserver"] != "")
-}
-
 // checkRoles sees that the host has a control plane when its Machine says so.
 func (p *planner) checkRoles() error {
 	wants := slices.Contains(p.in.Spec.Roles, v1alpha1.RoleControlPlane)
-	why := p.probeFailed("controlPlane")
-	switch {
-	case p.hasAPIServer() || !wants:
+	switch sign := p.in.Facts.APIServerSign(); {
+	case sign == APIServerOnHost || !wants:
 		return nil
-	case why != "":
-		return wait(ReasonVersionUnknown, "it could not be found out whether this host runs a control plane (%s), and spec.roles says so: see that its manifests can be read", why)
+	case sign == APIServerPossible:
+		return wait(ReasonVersionUnknown, "it could not be found out whether this host runs a control plane%s, and spec.roles says so: see that its manifests can be read", p.problem("controlPlane"))
 	}
 	return refuse(ReasonRoleMismatch, "this host runs no control plane (no static pod manifest of an API server was found), but spec.roles says ControlPlane: correct spec.roles, or set the host up with kubeadm first")
 }

@@ -13,7 +13,7 @@ func TestAKubeletOutsideOfItsSkewIsTold(t *testing.T) {
 	host := func(name, kubelet, api string) HostState {
 		h := HostState{Name: name, Managed: true, Roles: []v1alpha1.Role{v1alpha1.RoleWorker}, Versions: v1alpha1.ObservedVersions{Kubelet: kubelet}}
 		if api != "" {
-			h.Roles = []v1alpha1.Role{v1alpha1.RoleControlPlane}
+			h.Roles, h.APIServer = []v1alpha1.Role{v1alpha1.RoleControlPlane}, APIServerOnHost
 			h.Versions.ControlPlane = &v1alpha1.ObservedControlPlane{APIServer: api}
 		}
 		return h

@@ -16,6 +16,10 @@ type HostState struct {
 	// LastKubelet is the kubelet that was last seen where none runs: what is installed, or
 	// what the Node reported. It counts for skew, and is what a repair starts from.
 	LastKubelet string
+	// APIServer says whether kubelets meet an API server of this host, and how that is known.
+	APIServer APIServerSign
+	// NotReady says that the Node is not ready, as the cluster sees it.
+	NotReady bool
 	// Managed says that the host has a Machine; others count for skew but are never moved.
 	Managed bool
 	// Wish is spec.versions of a managed host.
@@ -42,9 +46,24 @@ type Fleet struct {
 	HopPatch map[string]string
 }
 
-// StateOf is the state of the host of a Machine.
-func StateOf(m *v1alpha1.Machine) HostState {
-	h := HostState{Name: m.Name, Roles: m.Spec.Roles, Managed: true, Record: RecordOf(m)}
+// NodeState is what counts of the Node of a host.
+type NodeState struct {
+	Labels map[string]string
+	// Kubelet is the version that the Node reported last; "" where it is not known.
+	Kubelet  string
+	NotReady bool
+}
+
+// StateOf is the state of the host of a Machine, with its Node and its facts where they
+// are known. Facts are newer than what the Machine reports of the same things.
+func StateOf(m *v1alpha1.Machine, node *NodeState, facts *Facts) HostState {
+	h := HostState{Name: m.Name, Roles: m.Spec.Roles, APIServer: signOf(m, node, facts), Managed: true, Record: RecordOf(m)}
+	if node != nil {
+		h.LastKubelet, h.NotReady = node.Kubelet, node.NotReady
+	}
+	if facts != nil && facts.LastKubelet() != "" {
+		h.LastKubelet = facts.LastKubelet()
+	}
 	if m.Status.Versions != nil {
 		h.Versions = *m.Status.Versions
 	}
@@ -82,11 +101,6 @@ func RecordOf(m *v1alpha1.Machine) []v1alpha1.Versions {
 // IsControlPlane says whether the host is to have an API server of the cluster.
 func (h HostState) IsControlPlane() bool { return slices.Contains(h.Roles, v1alpha1.RoleControlPlane) }
 
-// hasAPIServer says whether kubelets meet an API server of this host, whatever its roles say.
-func (h HostState) hasAPIServer() bool {
-	return h.IsControlPlane() || runsControlPlane(h.Versions.ControlPlane)
-}
-
 // hasKubelet is false only for hosts that carry etcd and nothing else.
 func (h HostState) hasKubelet() bool {
 	return len(h.Roles) == 0 || slices.ContainsFunc(h.Roles, func(r v1alpha1.Role) bool { return r != v1alpha1.RoleEtcd })
@@ -115,18 +129,6 @@ func (h HostState) kubelet() (Version, *Blocked) {
 	v, ok := ParseKubernetes(text)
 	if !ok {
 		return v, wait(ReasonVersionUnknown, "the kubelet of %s reports version %q, which is no version: nothing is planned on a guess; see that its agent and its kubelet run", h.Name, h.Versions.Kubelet)
-	}
-	return v, nil
-}
-
-// apiServer is the version of the API server on the host.
-func (h HostState) apiServer() (Version, *Blocked) {
-	v, ok := ParseKubernetes(h.control().APIServer)
-	if !ok && !h.Managed {
-		return v, wait(ReasonVersionUnknown, "Node %s is a control plane without a Machine, so nobody reports which version its API server is, and no kubelet can be judged: adopt it (kubectl refit adopt --apply) and install the agent there; a plan from files takes its Machine and its facts", h.Name)
-	}
-	if !ok {
-		return v, wait(ReasonVersionUnknown, "the API server of %s reports version %q, which is no version: nothing is planned on a guess; see that its agent runs and its API server answers", h.Name, h.control().APIServer)
 	}
 	return v, nil
 }

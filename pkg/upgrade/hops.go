@@ -27,10 +27,10 @@ func (h Hop) Assignment(generation int64) v1alpha1.Assignment {
 // NextAssignment is the next hop of one machine. Nothing to do while the wish is not
 // met is a refusal as well: the difference is one that no hop can close.
 func NextAssignment(fleet Fleet, m *v1alpha1.Machine) (*v1alpha1.Assignment, *Blocked) {
-	host := StateOf(m)
+	host := StateOf(m, nil, nil)
 	for _, h := range fleet.Hosts {
 		if h.Managed && h.Name == m.Name {
-			host.LastKubelet = h.LastKubelet
+			host = h // which knows its Node as well
 		}
 	}
 	target, role, skew, blocked := NextTarget(fleet, host, host.Wish)
@@ -57,7 +57,7 @@ func Hops(fleet Fleet) ([]Hop, map[string]*Blocked) {
 func JudgedHops(fleet Fleet, judge func(Hop) *Blocked) ([]Hop, map[string]*Blocked) {
 	w := &walk{view: NewView(fleet), hosts: slices.Clone(fleet.Hosts), blocked: map[string]*Blocked{}, judge: judge}
 	slices.SortStableFunc(w.hosts, func(a, b HostState) int {
-		if c := oneIf(b.hasAPIServer()) - oneIf(a.hasAPIServer()); c != 0 {
+		if c := oneIf(b.APIServer != NoAPIServer) - oneIf(a.APIServer != NoAPIServer); c != 0 {
 			return c
 		}
 		return strings.Compare(a.Name, b.Name)

@@ -86,6 +86,7 @@ func TestAHopThatIsRefusedLeavesItsMachineAndWhoWaitsForIt(t *testing.T) {
 		h := HostState{Name: name, Roles: []v1alpha1.Role{role}, Managed: true}
 		h.Versions.Kubelet, h.Wish.Kubelet = version, "v1.37.2"
 		if role == v1alpha1.RoleControlPlane {
+			h.APIServer = APIServerOnHost
 			h.Versions.ControlPlane, h.Wish.ControlPlane = &v1alpha1.ObservedControlPlane{APIServer: version}, "v1.37.2"
 		}
 		return h

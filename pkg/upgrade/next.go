@@ -43,8 +43,8 @@ type next struct {
 }
 
 func (n *next) plan() *Blocked {
-	if missesRole(n.host.Roles, n.host.Versions.ControlPlane) {
-		return refuse(ReasonRoleMismatch, "%s runs an API server, but its spec.roles has no ControlPlane: add it, so that it is upgraded in its order and with its limits", n.host.Name)
+	if err := n.host.RoleMismatch(); err != nil {
+		return err
 	}
 	n.last = true
 	hop, err := n.controlPlane()

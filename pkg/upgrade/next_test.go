@@ -15,7 +15,7 @@ func at(name, kubelet, api string, wish v1alpha1.Versions) HostState {
 		Kubelet: kubelet, ContainerRuntime: &v1alpha1.ObservedRuntime{Name: "containerd", Version: "1.7.28"},
 	}}
 	if api != "" {
-		h.Roles = []v1alpha1.Role{v1alpha1.RoleControlPlane}
+		h.Roles, h.APIServer = []v1alpha1.Role{v1alpha1.RoleControlPlane}, APIServerOnHost
 		h.Versions.ControlPlane = &v1alpha1.ObservedControlPlane{APIServer: api, ControllerManager: api, Scheduler: api}
 	}
 	return h
@@ -167,7 +167,7 @@ func TestWithoutAnyKnownAPIServerNoKubeletMoves(t *testing.T) {
 	w := at("w1", "v1.36.3", "", wishKubelet("v1.37.2"))
 	_, _, _, blocked := NextTarget(Fleet{Hosts: []HostState{w}}, w, w.Wish)
 	requireBlocked(t, blocked, ReasonSkewUnknown)
-	hosted := HostState{Name: "hosted", Roles: []v1alpha1.Role{v1alpha1.RoleControlPlane}, Versions: v1alpha1.ObservedVersions{ControlPlane: &v1alpha1.ObservedControlPlane{APIServer: "v1.37.4"}}}
+	hosted := HostState{Name: "hosted", Roles: []v1alpha1.Role{v1alpha1.RoleControlPlane}, APIServer: APIServerOnHost, Versions: v1alpha1.ObservedVersions{ControlPlane: &v1alpha1.ObservedControlPlane{APIServer: "v1.37.4"}}}
 	target, _, _, blocked := NextTarget(Fleet{Hosts: []HostState{w, hosted}}, w, w.Wish)
 	require.Nil(t, blocked)
 	assert.Equal(t, w.Wish, target.Versions)
@@ -368,9 +368,12 @@ func TestAnAPIServerCountsThoughItsMachineLacksTheRole(t *testing.T) {
 		requireBlocked(t, blocked, ReasonVersionUnknown)
 	})
 	t.Run("a host with etcd alone is none", func(t *testing.T) {
-		etcd := at("etcd1", "v1.36.3", "", wishKubelet("v1.36.3"))
-		etcd.Versions.ControlPlane = &v1alpha1.ObservedControlPlane{APIServer: v1alpha1.Unknown, ControllerManager: v1alpha1.Unknown, Scheduler: v1alpha1.Unknown}
-		target, _, _, blocked := NextTarget(Fleet{Hosts: []HostState{cp1, etcd, w}}, w, w.Wish)
+		etcd := Facts{Kubelet: &ComponentFacts{Running: "v1.36.3"}, Control: &ControlFacts{Etcd: "3.6.4", Manifests: map[string]string{"etcd": "3.6.4-0"}}}
+		m := &v1alpha1.Machine{}
+		m.Spec.Roles = []v1alpha1.Role{v1alpha1.RoleEtcd}
+		m.Status.Versions = etcd.Versions()
+		assert.Equal(t, "3.6.4", m.Status.Versions.Etcd)
+		target, _, _, blocked := NextTarget(Fleet{Hosts: []HostState{cp1, StateOf(m, nil, nil), w}}, w, w.Wish)
 		require.Nil(t, blocked)
 		assert.Equal(t, w.Wish, target.Versions)
 	})

@@ -24,11 +24,9 @@ func (f *Facts) Versions() *v1alpha1.ObservedVersions {
 	if f.Kubeadm != nil {
 		v.Kubeadm = orUnknown(f.Kubeadm.Installed)
 	}
-	if c := f.Control; c != nil {
-		v.ControlPlane = &v1alpha1.ObservedControlPlane{
-			APIServer: orUnknown(c.APIServer), ControllerManager: orUnknown(c.ControllerManager), Scheduler: orUnknown(c.Scheduler),
-		}
-		v.Etcd = c.Etcd
+	v.ControlPlane = f.observedControlPlane()
+	if f.Control != nil {
+		v.Etcd = f.Control.Etcd
 	}
 	if r := f.Runtime; r != nil {
 		v.ContainerRuntime = &v1alpha1.ObservedRuntime{Name: r.Name, Version: orUnknown(r.Running)}
@@ -39,7 +37,7 @@ func (f *Facts) Versions() *v1alpha1.ObservedVersions {
 	return v
 }
 
-// known turns what could not be read into the value that blocks a plan.
+// orUnknown turns what could not be read into the value that blocks a plan.
 func orUnknown(version string) string {
 	if version == "" {
 		return v1alpha1.Unknown

@@ -18,10 +18,13 @@ func ControlPlaneNode(labels map[string]string) bool {
 // Unmanaged is the state of a Node without a Machine: it counts for skew and is never
 // moved. The API server of one that is a control plane has a version that nobody reports;
 // the planner says so rather than guess.
-func Unmanaged(name string, labels map[string]string, kubelet string) HostState {
-	roles := []v1alpha1.Role{v1alpha1.RoleWorker}
-	if ControlPlaneNode(labels) {
-		roles = []v1alpha1.Role{v1alpha1.RoleControlPlane}
+func Unmanaged(name string, node NodeState) HostState {
+	h := HostState{
+		Name: name, Roles: []v1alpha1.Role{v1alpha1.RoleWorker}, NotReady: node.NotReady,
+		Versions: v1alpha1.ObservedVersions{Kubelet: node.Kubelet},
 	}
-	return HostState{Name: name, Roles: roles, Versions: v1alpha1.ObservedVersions{Kubelet: kubelet}}
+	if ControlPlaneNode(node.Labels) {
+		h.Roles, h.APIServer = []v1alpha1.Role{v1alpha1.RoleControlPlane}, APIServerByLabel
+	}
+	return h
 }

@@ -22,7 +22,7 @@ func TestAControlPlaneThatNobodyManagesIsToBeAdopted(t *testing.T) {
 		"a label that looks like it": {"node-role.kubernetes.io/masters", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			other := Unmanaged("x", map[string]string{tc.label: ""}, "v1.36.3")
+			other := Unmanaged("x", NodeState{Labels: map[string]string{tc.label: ""}, Kubelet: "v1.36.3"})
 			assert.False(t, other.Managed)
 			assert.Equal(t, "v1.36.3", other.Versions.Kubelet)
 			target, _, _, blocked := NextTarget(Fleet{Hosts: []HostState{cp, w, other}}, w, w.Wish)

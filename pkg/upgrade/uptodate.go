@@ -21,7 +21,7 @@ func UpToDate(spec v1alpha1.MachineSpec, status v1alpha1.MachineStatus) (ok bool
 	if status.Versions == nil {
 		return false, ReasonNotReported, "the agent of this host has not reported yet"
 	}
-	if missesRole(spec.Roles, status.Versions.ControlPlane) {
+	if missesRole(spec.Roles, reportedSign(status.Versions)) {
 		return false, ReasonRoleMismatch, roleMissing
 	}
 	d := &differences{}

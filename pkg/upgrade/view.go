@@ -9,7 +9,7 @@ import (
 // View is a Fleet with its versions parsed once, to ask many hosts about.
 type View struct {
 	fleet Fleet
-	// control are the hosts with an API server, by role or by what they run, by name.
+	// control are the hosts with an API server, by whatever sign, by name.
 	control []HostState
 	api     map[string]Version
 	// unread says why the API servers of the fleet are not known, when they are not.
@@ -29,7 +29,7 @@ type kubeletMinor struct {
 func NewView(f Fleet) *View {
 	v := &View{fleet: f, api: map[string]Version{}, kubelets: map[int]kubeletMinor{}, deaf: map[string]bool{}}
 	for _, h := range f.Hosts {
-		if h.hasAPIServer() {
+		if h.APIServer != NoAPIServer {
 			v.control = append(v.control, h)
 		}
 		v.addKubelet(h)
@@ -75,7 +75,7 @@ func (v *View) replace(old, now HostState) {
 		delete(v.kubelets[version.ordinal()].hosts, old.Name)
 	}
 	v.addKubelet(now)
-	if !now.hasAPIServer() {
+	if now.APIServer == NoAPIServer {
 		return
 	}
 	for i := range v.control {

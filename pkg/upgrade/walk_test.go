@@ -27,7 +27,7 @@ func requireSkew(t *testing.T, hosts []HostState, context string) {
 	t.Helper()
 	lowest, highest := 1_000, 0
 	for _, h := range hosts {
-		if h.IsControlPlane() {
+		if h.APIServer != NoAPIServer {
 			m := minorOf(t, h.Versions.ControlPlane.APIServer)
 			lowest, highest = min(lowest, m), max(highest, m)
 		}
@@ -111,6 +111,43 @@ func TestNoWayThroughSixMinorsEverViolatesSkew(t *testing.T) {
 			require.Greater(t, fleets, 50, "the enumeration found legal fleets")
 		}
 	}
+}
+
+// The same fleets with one more API server that nobody moves: one whose role is missing
+// binds every kubelet to its minor, and one whose version is not known holds all of them.
+func TestNoKubeletGoesPastAnAPIServerThatIsNotLookedAtByItsRole(t *testing.T) {
+	worker := []v1alpha1.Role{v1alpha1.RoleWorker}
+	label := &NodeState{Labels: map[string]string{"node-role.kubernetes.io/control-plane": ""}, Kubelet: release(32)}
+	state := func(roles []v1alpha1.Role, seen *v1alpha1.ObservedControlPlane, node *NodeState) HostState {
+		m := &v1alpha1.Machine{}
+		m.Name, m.Spec.Roles = "odd", roles
+		m.Status.Versions = &v1alpha1.ObservedVersions{Kubelet: release(32), ControlPlane: seen}
+		return StateOf(m, node, nil)
+	}
+	unread := map[string]HostState{
+		"a label without a role":       state(worker, nil, label),
+		"all that is reported unknown": state(worker, &v1alpha1.ObservedControlPlane{APIServer: unknown, ControllerManager: unknown, Scheduler: unknown}, nil),
+		"a probe that failed":          state(worker, (&Facts{Problems: []Problem{{Field: "controlPlane"}}}).Versions().ControlPlane, nil),
+		"an API server that is silent": state([]v1alpha1.Role{v1alpha1.RoleControlPlane}, &v1alpha1.ObservedControlPlane{APIServer: unknown, ControllerManager: release(32)}, nil),
+		"a Node without a Machine":     Unmanaged("odd", *label),
+	}
+	fleets := 0
+	for controlPlanes := 1; controlPlanes <= 2; controlPlanes++ {
+		forEachFleet(32, 36, controlPlanes, func(fleet Fleet, _ int, context string) {
+			fleets++
+			for name, odd := range unread {
+				hops, _ := Hops(Fleet{Hosts: append([]HostState{odd}, fleet.Hosts...), HopPatch: fleet.HopPatch})
+				for _, hop := range hops {
+					require.Empty(t, hop.Target.Kubelet, "%s next to %s", context, name)
+					require.Empty(t, hop.Target.ControlPlane, "%s next to %s", context, name)
+				}
+			}
+			roleless := state(worker, fleet.Hosts[0].Versions.ControlPlane, nil)
+			roleless.Versions.Kubelet = fleet.Hosts[0].Versions.Kubelet
+			replay(t, Fleet{Hosts: append([]HostState{roleless}, fleet.Hosts...), HopPatch: fleet.HopPatch}, context+" next to an API server without its role")
+		})
+	}
+	require.Greater(t, fleets, 50, "the enumeration found legal fleets")
 }
 
 // forEachFleet calls visit with every legal mix of API-server and kubelet minors and every target.

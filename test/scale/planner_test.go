@@ -51,7 +51,7 @@ func machines(n int) []v1alpha1.Machine {
 func fleetOf(list []v1alpha1.Machine) upgrade.Fleet {
 	fleet := upgrade.Fleet{HopPatch: releases}
 	for i := range list {
-		fleet.Hosts = append(fleet.Hosts, upgrade.StateOf(&list[i]))
+		fleet.Hosts = append(fleet.Hosts, upgrade.StateOf(&list[i], nil, nil))
 	}
 	return fleet
 }

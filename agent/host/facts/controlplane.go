@@ -11,7 +11,7 @@ import (
 // speaks for itself; the others go by the image that really runs.
 func (g *gathering) controlPlane(ctx context.Context) error {
 	manifests, err := g.Control.Manifests()
-	if len(manifests) == 0 {
+	if len(manifests) == 0 && !g.Control.Exists() {
 		return err
 	}
 	gates, gatesErr := g.Control.FeatureGates()
