@@ -254,6 +254,17 @@ func TestPreflightRefusesAHostThatMovedSinceThePlan(t *testing.T) {
 	}
 }
 
+// The plan brings no kubelet, and its reboot would start the one that somebody else has brought.
+func TestPreflightRefusesToStartWhatIsNewOnTheDisk(t *testing.T) {
+	b := rebooting(t)
+	b.host.Packages["kubelet"] = hostfake.Package{Version: "1.38.0-1.1", State: "installed"}
+	before := comparable(b.host.Snapshot())
+	rec := b.finish()
+	assert.Equal(t, "HostChanged", rec.Reason, rec.Message)
+	assert.Contains(t, rec.Message, "kubelet v1.38.0 is on disk")
+	assert.Equal(t, before, comparable(b.host.Snapshot()))
+}
+
 func TestAHostRebootedSinceThePlanNeedsANewOne(t *testing.T) {
 	b := rebooting(t)
 	b.host.PowerLoss()

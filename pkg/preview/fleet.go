@@ -282,13 +282,17 @@ func (h *host) plan(blocked *upgrade.Blocked) MachinePlan {
 		}
 	}
 	h.conclude(&p)
-	if pending := h.restartsPending(); pending != "" && len(p.Hops) == 0 {
+	switch pending := h.restartsPending(); {
+	case pending == "":
+	case h.reported && len(p.Hops) > 0:
+		p.Findings = append(p.Findings, upgrade.RestartUnjudged(pending))
+	default: // also behind hops that restart nothing of the kind
 		p.Findings = append(p.Findings, upgrade.RestartFinding(pending))
 	}
 	return p
 }
 
-// restartsPending says where what is on disk is not what runs; "" for nowhere.
+// restartsPending says where what is on disk is not what runs, after the hops; "" for nowhere.
 func (h *host) restartsPending() string {
 	if !h.reported {
 		return strings.Join(h.facts.RestartsPending(), "; ")

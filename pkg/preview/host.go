@@ -131,6 +131,25 @@ func afterStep(f *upgrade.Facts, step upgrade.Step) {
 		}
 	case upgrade.StepReboot:
 		f.Reboot = upgrade.RebootFacts{}
+	case upgrade.StepVerify:
+		afterVerify(f, step.Expect)
+	}
+}
+
+// afterVerify takes what the hop has started from what was on disk for what runs.
+func afterVerify(f *upgrade.Facts, seen *upgrade.Expectation) {
+	if seen == nil {
+		return
+	}
+	if f.Kubelet != nil && seen.Kubelet != "" {
+		k := *f.Kubelet
+		k.Running = seen.Kubelet
+		f.Kubelet = &k
+	}
+	if f.Runtime != nil && seen.Runtime != "" {
+		r := *f.Runtime
+		r.Running = seen.Runtime
+		f.Runtime = &r
 	}
 }
 

@@ -308,7 +308,7 @@ func (p *planner) checkSkew() error {
 	if !p.want.kubeletChanges {
 		return nil
 	}
-	oldest, newest, err := p.apiServers()
+	oldest, newest, err := p.apiServers(p.want.kubelet)
 	if err != nil || !oldest.Known() {
 		return err
 	}
@@ -322,21 +322,35 @@ func (p *planner) checkSkew() error {
 	return nil
 }
 
-// apiServers are the oldest and the newest API server that the kubelet will meet.
-func (p *planner) apiServers() (oldest, newest Version, err error) {
+// apiServers are the oldest and the newest API server that a kubelet will meet.
+func (p *planner) apiServers(kubelet Version) (oldest, newest Version, err error) {
 	s := p.in.Assignment.Skew
 	if s == nil || s.MinAPIServer == "" {
 		if p.in.Standalone {
-			p.find(warning(FindingSkewUnknown, "no API server was asked whether it takes kubelet %s: see yourself that none is older", p.want.kubelet.Raw()))
-			return Version{}, Version{}, nil
+			p.find(warning(FindingSkewUnknown, "no API server of another host was asked whether it takes kubelet %s: see yourself that none is older", kubelet.Raw()))
+			own, err := p.ownAPIServer()
+			return own, own, err
 		}
-		return Version{}, Version{}, wait(ReasonSkewUnknown, "the assignment does not say which API servers are live, so kubelet %s could be newer than one of them", p.want.kubelet.Raw())
+		return Version{}, Version{}, wait(ReasonSkewUnknown, "the assignment does not say which API servers are live, so kubelet %s could be newer than one of them", kubelet.Raw())
 	}
 	if oldest, err = parseObserved("oldest API server", s.MinAPIServer); err != nil {
 		return Version{}, Version{}, err
 	}
 	newest, err = parseObserved("newest API server", firstOf(s.MaxAPIServer, s.MinAPIServer))
 	return oldest, newest, err
+}
+
+// ownAPIServer is this host's API server once its own hop is done; unknown where it has none.
+func (p *planner) ownAPIServer() (Version, error) {
+	switch {
+	case p.want.controlPlane.Known():
+		return p.want.controlPlane, nil
+	case p.in.Facts.APIServerSign() != APIServerOnHost:
+		return Version{}, nil
+	case p.in.Facts.Control == nil:
+		return parseObserved("API server", "")
+	}
+	return parseObserved("API server", p.in.Facts.Control.APIServer)
 }
 
 // kubeletSkew is how far a kubelet may be behind: three minors, two before v1.25.

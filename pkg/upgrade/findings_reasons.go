@@ -9,7 +9,7 @@ const (
 
 	// What is not as it should be, whether there is work or not.
 	FindingSkewViolated   = ReasonSkewViolated
-	FindingRestartPending = "RestartPending"
+	FindingRestartPending = ReasonRestartPending
 
 	// The kubelet and what configures it.
 	FindingFlagRemoved    = "KubeletFlagRemoved"

@@ -49,3 +49,8 @@ func (f *Facts) otherPackage(program, text string, running Version, names []stri
 func RestartFinding(pending string) Finding {
 	return warning(FindingRestartPending, "%s, and spec asks for nothing that would change that: what is on disk runs from the next restart on; bring the package to the version of spec on the host, or set spec to what is installed", strings.TrimSuffix(pending, "."))
 }
+
+// RestartUnjudged tells of restarts that are pending on a host of which only that is known.
+func RestartUnjudged(pending string) Finding {
+	return warning(FindingRestartPending, "%s: where this plan restarts that, or reboots, the agent on the host judges what would start, and refuses what spec or skew do not allow; give facts of the host to see it here", strings.TrimSuffix(pending, "."))
+}

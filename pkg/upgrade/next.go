@@ -332,18 +332,19 @@ func runtimeKnown(text string) bool {
 	return ok
 }
 
-// describe adds what the agent must know of the API servers and of kubeadm.
+// describe adds what the agent must know of the API servers and of kubeadm. A window in
+// which neither kubelet nor control plane moves may restart a kubelet all the same: it is
+// told of the API servers where they are known.
 func (n *next) describe(hop Version) *Blocked {
 	if n.target.Kubelet != "" && !n.host.IsControlPlane() {
 		n.role = v1alpha1.KubeadmOther
 	}
-	if n.target.Kubelet == "" && n.target.ControlPlane == "" {
-		return nil
-	}
 	api, err := n.view.apiServers(n.host.Name, hop)
-	if err != nil {
+	switch {
+	case err == nil:
+		n.skew = v1alpha1.Skew{MinAPIServer: api.min.String(), MaxAPIServer: api.max.String()}
+	case n.target.Kubelet != "" || n.target.ControlPlane != "":
 		return err
 	}
-	n.skew = v1alpha1.Skew{MinAPIServer: api.min.String(), MaxAPIServer: api.max.String()}
 	return nil
 }

@@ -52,7 +52,7 @@ func NewPlan(in PlanInput) (Plan, error) {
 	if err := p.check(); err != nil {
 		return Plan{}, err
 	}
-	for _, part := range []func() error{p.osPackages, p.sources, p.kubeadm, p.runtime, p.kubelet, p.reboot, p.preflight} {
+	for _, part := range []func() error{p.osPackages, p.sources, p.kubeadm, p.runtime, p.kubelet, p.reboot, p.pendingRestarts, p.preflight} {
 		if err := part(); err != nil {
 			return Plan{}, err
 		}
@@ -82,6 +82,9 @@ type planner struct {
 	// units that a step has stopped and a later one must start.
 	kubeletStopped bool
 	restarted      bool
+	// starts are the versions that the plan's restarts start from what is on disk already;
+	// "" where what runs, or what the plan brings, is what starts.
+	starts struct{ kubelet, runtime string }
 }
 
 func newPlanner(in PlanInput) *planner {
@@ -168,6 +171,7 @@ func (p *planner) before() *Expectation {
 func (p *planner) after() *Expectation {
 	e := p.observed()
 	e.Packages = p.namedChanges()
+	e.Kubelet, e.Runtime = firstOf(p.starts.kubelet, e.Kubelet), firstOf(p.starts.runtime, e.Runtime)
 	t := p.in.Assignment.Target
 	if t.Kubelet != "" {
 		e.Kubelet = string(t.Kubelet)

@@ -31,6 +31,7 @@ const (
 	ReasonWaitingForFirst         = "WaitingForFirst"
 	ReasonWaitingForKubelets      = "WaitingForKubelets"
 	ReasonEtcdUnsupported         = "EtcdUnsupported"
+	ReasonRestartPending          = "RestartPending"
 )
 
 // refuse is a refusal that only another spec, or a person on the host, can lift.

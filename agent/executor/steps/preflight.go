@@ -115,6 +115,9 @@ func asPlanned(ctx context.Context, r Run, f upgrade.Facts, want upgrade.Expecta
 			return fail("HostChanged", "the running %s is %q, the plan was made for %s%s: a new plan is needed", c.what, c.got, c.want, problems(f))
 		}
 	}
+	if other := r.Plan.StartsOther(f); other != "" {
+		return fail("HostChanged", "%s: a new plan is needed", other)
+	}
 	for _, c := range want.Packages {
 		if err := packageIs(ctx, r.Host, c.Name, c.From); err != nil {
 			return err
