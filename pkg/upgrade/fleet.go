@@ -120,6 +120,9 @@ func (h HostState) kubeletRuns() bool {
 	return ok
 }
 
+// broken says that the host is down already: what can mend its kubelet takes nothing more away.
+func (h HostState) broken() bool { return h.NotReady || !h.kubeletRuns() }
+
 // kubelet is the observed kubelet; of one that does not run, what it was last.
 func (h HostState) kubelet() (Version, *Blocked) {
 	text := h.Versions.Kubelet

@@ -57,6 +57,9 @@ func Hops(fleet Fleet) ([]Hop, map[string]*Blocked) {
 func JudgedHops(fleet Fleet, judge func(Hop) *Blocked) ([]Hop, map[string]*Blocked) {
 	w := &walk{view: NewView(fleet), hosts: slices.Clone(fleet.Hosts), blocked: map[string]*Blocked{}, judge: judge}
 	slices.SortStableFunc(w.hosts, func(a, b HostState) int {
+		if c := oneIf(b.Managed && b.broken()) - oneIf(a.Managed && a.broken()); c != 0 {
+			return c
+		}
 		if c := oneIf(b.APIServer != NoAPIServer) - oneIf(a.APIServer != NoAPIServer); c != 0 {
 			return c
 		}
@@ -114,7 +117,7 @@ func Arrived(t v1alpha1.Target) bool {
 func (h HostState) After(t v1alpha1.Target) HostState {
 	h.Versions = *h.Versions.DeepCopy()
 	if t.Kubelet != "" {
-		h.Versions.Kubelet = string(t.Kubelet)
+		h.Versions.Kubelet, h.NotReady = string(t.Kubelet), false
 	}
 	if v := string(t.ControlPlane); v != "" {
 		h.Versions.ControlPlane = &v1alpha1.ObservedControlPlane{APIServer: v, ControllerManager: v, Scheduler: v}

@@ -47,7 +47,13 @@ func (n *next) plan() *Blocked {
 		return err
 	}
 	n.last = true
-	hop, err := n.controlPlane()
+	var hop Version
+	var err *Blocked
+	if n.repairsFirst() {
+		n.last = n.controlPlaneThere()
+	} else {
+		hop, err = n.controlPlane()
+	}
 	if err != nil && err.Reason != ReasonWaitingForKubelets {
 		return err
 	}
@@ -201,6 +207,27 @@ func (n *next) kubelet(hop Version) *Blocked {
 	return n.moveKubelet(now, wish, hop, api)
 }
 
+// repairsFirst says that another kubelet may mend a broken host now: it is wished for,
+// skew allows it as the API servers are, and it waits for no hop of a control plane,
+// not even of its own, which only a kubelet that runs can take.
+func (n *next) repairsFirst() bool {
+	wish, ok := ParseKubernetes(string(n.wish.Kubelet))
+	if !ok || !n.host.hasKubelet() || !n.host.broken() {
+		return false
+	}
+	now, err := n.host.kubelet()
+	if err != nil || !now.LessThan(wish) {
+		return false
+	}
+	return n.view.allowKubelet(n.host, wish, Version{}) == nil
+}
+
+// controlPlaneThere says that the host's own control plane has nothing left to do.
+func (n *next) controlPlaneThere() bool {
+	wish, ok := ParseKubernetes(string(n.wish.ControlPlane))
+	return n.wish.ControlPlane == "" || !n.host.IsControlPlane() || ok && controlPlaneAt(n.host.control(), wish)
+}
+
 // deadKubelet says what another version cannot mend: a kubelet that has the wished one
 // already, and a control plane, whose static pods only a running kubelet exchanges.
 func (n *next) deadKubelet(now, wish, hop Version) *Blocked {
@@ -208,7 +235,7 @@ func (n *next) deadKubelet(now, wish, hop Version) *Blocked {
 	case now.Equal(wish):
 		return wait(ReasonVersionUnknown, "the kubelet of %s does not run, and the one it has is %s already, as spec wants: see why it does not run (journalctl -u kubelet on the host), or set spec.versions.kubelet to another release", n.host.Name, now.Raw())
 	case hop.Known():
-		return wait(ReasonVersionUnknown, "the kubelet of %s does not run, and no control plane goes to %s without it: see why it does not run (journalctl -u kubelet on the host), or repair it first with spec.versions.kubelet alone", n.host.Name, hop)
+		return wait(ReasonVersionUnknown, "the kubelet of %s does not run, and no control plane goes to %s without it: see why it does not run (journalctl -u kubelet on the host), or repair it first with a spec.versions.kubelet of the minor that the API servers run", n.host.Name, hop)
 	}
 	return nil
 }
@@ -221,7 +248,7 @@ func (n *next) moveKubelet(now, wish, hop Version, api versionRange) *Blocked {
 		n.last = false // the control plane goes alone, the kubelet has its own window
 	case behind:
 		return refuse(ReasonSkewViolated, "spec wants kubelet %s on %s, which is %d minors behind the newest API server %s: at most %d are allowed", wish.Raw(), n.host.Name, api.max.MinorsAhead(wish), api.max.Raw(), kubeletSkew(wish))
-	case wish.MinorsAhead(api.min) <= 0 && !n.awaited(wish, api.min):
+	case wish.MinorsAhead(api.min) <= 0 && (n.host.broken() || !n.awaited(wish, api.min)):
 		n.target.Kubelet = n.wish.Kubelet
 	case n.mustCatchUp(now, api):
 		n.target.Kubelet, n.last = v1alpha1.KubernetesVersion(api.min.String()), false

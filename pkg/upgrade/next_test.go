@@ -432,7 +432,7 @@ func TestAKubeletThatDoesNotRunIsJudgedByWhatItWasLast(t *testing.T) {
 		broken := at("cp1", v1alpha1.Unknown, "v1.36.3", wishBoth("v1.37.2"))
 		broken.LastKubelet = "v1.36.3"
 		_, _, _, blocked := NextTarget(Fleet{Hosts: []HostState{broken}}, broken, broken.Wish)
-		assert.Contains(t, requireBlocked(t, blocked, ReasonVersionUnknown).Message, "repair it first with spec.versions.kubelet alone")
+		assert.Contains(t, requireBlocked(t, blocked, ReasonVersionUnknown).Message, "repair it first with a spec.versions.kubelet of the minor")
 		broken.LastKubelet, broken.Wish = "v1.36.1", wishKubelet("v1.36.3")
 		target, _, _, blocked := NextTarget(Fleet{Hosts: []HostState{broken}}, broken, broken.Wish)
 		require.Nil(t, blocked)
@@ -442,5 +442,52 @@ func TestAKubeletThatDoesNotRunIsJudgedByWhatItWasLast(t *testing.T) {
 		hops, blocked := Hops(Fleet{Hosts: []HostState{cp, dead("v1.36.1", "v1.37.2")}})
 		assert.Empty(t, blocked)
 		assert.Len(t, hops, 2)
+	})
+}
+
+// A node that is down loses nothing by going first, and may be what its fix is for.
+func TestABrokenNodeWaitsForNoControlPlaneWithinItsMinor(t *testing.T) {
+	notReady := func(h HostState) HostState { h.NotReady = true; return h }
+	dead := func(h HostState) HostState {
+		h.LastKubelet, h.Versions.Kubelet = h.Versions.Kubelet, v1alpha1.Unknown
+		return h
+	}
+	w, cp2 := at("w1", "v1.36.1", "", wishKubelet("v1.36.5")), at("cp2", "v1.36.1", "v1.36.3", wishBoth("v1.36.5"))
+	beyond := at("w1", "v1.36.1", "", wishKubelet("v1.37.2"))
+	for name, tc := range map[string]struct {
+		host  HostState
+		cp    string // what the others of the control plane wish for
+		want  v1alpha1.Target
+		waits string
+	}{
+		"a worker that is well":             {w, "v1.36.5", v1alpha1.Target{}, ReasonWaitingForControlPlane},
+		"a worker that is not ready":        {notReady(w), "v1.36.5", v1alpha1.Target{Versions: w.Wish}, ""},
+		"a worker whose kubelet is dead":    {dead(w), "v1.36.5", v1alpha1.Target{Versions: w.Wish}, ""},
+		"one whose fix is another minor":    {dead(beyond), "v1.37.2", v1alpha1.Target{}, ReasonWaitingForControlPlane},
+		"a control plane that is well":      {cp2, "v1.36.5", v1alpha1.Target{}, ReasonWaitingForFirst},
+		"a control plane with a dead one":   {dead(cp2), "v1.36.5", v1alpha1.Target{Versions: wishKubelet("v1.36.5")}, ""},
+		"a control plane that is not ready": {notReady(cp2), "v1.36.5", v1alpha1.Target{Versions: wishKubelet("v1.36.5")}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fleet := Fleet{Hosts: []HostState{at("cp1", "v1.36.1", "v1.36.3", wishBoth(tc.cp)), tc.host}}
+			target, _, skew, blocked := NextTarget(fleet, tc.host, tc.host.Wish)
+			if tc.waits != "" {
+				requireBlocked(t, blocked, tc.waits)
+				return
+			}
+			require.Nil(t, blocked)
+			assert.Equal(t, tc.want, target)
+			assert.Equal(t, v1alpha1.Skew{MinAPIServer: "v1.36.3", MaxAPIServer: "v1.36.3"}, skew)
+			hops, blockedHosts := Hops(fleet)
+			assert.Empty(t, blockedHosts)
+			require.NotEmpty(t, hops)
+			assert.Equal(t, tc.host.Name, hops[0].Machine, "it goes before all others")
+		})
+	}
+	t.Run("the only control plane is mended before its hop", func(t *testing.T) {
+		hops, blocked := Hops(Fleet{Hosts: []HostState{dead(cp2)}})
+		assert.Empty(t, blocked)
+		require.Len(t, hops, 2)
+		assert.Equal(t, []v1alpha1.Target{{Versions: wishKubelet("v1.36.5")}, {Versions: v1alpha1.Versions{ControlPlane: "v1.36.5"}}}, []v1alpha1.Target{hops[0].Target, hops[1].Target})
 	})
 }
