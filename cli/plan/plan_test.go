@@ -3,7 +3,9 @@ package plan_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -354,30 +356,34 @@ func history(machine, from string) string {
 }
 
 func TestTheRecordOfAnotherHostPermitsNoDowngrade(t *testing.T) {
-	objects := controlPlane("cp", "v1.37.2", "v1.37.2") + history(worker("w1", "v1.37.2", "v1.36.1"), "v1.36.1")
+	whole := controlPlane("cp", "v1.37.2", "v1.37.2") + history(worker("w1", "v1.37.2", "v1.36.1"), "v1.36.1")
 	for name, tc := range map[string]struct {
-		id    string
-		state preview.State
+		id, reported string
+		finding      string
+		says         string
 	}{
-		"the host that ran it":     {"id-w1", preview.StatePending},
-		"another with its name":    {"id-new", preview.StateRefused},
-		"one that has none to say": {"\"\"", preview.StatePending},
+		"the host that ran it":     {"id-w1", "id-w1", "", ""},
+		"another with its name":    {"id-new", "id-w1", preview.FindingHostReplaced, "id-new"},
+		"one that has none to say": {"\"\"", "id-w1", preview.FindingHostUnproven, "give facts and a status that have the id"},
+		"a status that has none":   {"id-w1", "\"\"", preview.FindingHostUnproven, "id-w1"},
+		"neither has any":          {"\"\"", "\"\"", preview.FindingHostUnproven, "permits no lower version"},
 	} {
+		objects := strings.Replace(whole, "machineID: id-w1", "machineID: "+tc.reported, 1)
 		t.Run(name, func(t *testing.T) {
 			facts := strings.Replace(factsOf("w1", "w1", tc.id), "{running: v1.36.3}", "{running: v1.37.2, installed: v1.37.2}", 1)
 			facts = strings.Replace(facts, "{manager: apt}", "{manager: apt, installed: [{name: kubelet, version: 1.37.2-1.1}], sources: [{file: /etc/apt/sources.list, uri: https://mirror.example, provides: [kubelet]}]}", 1)
 			list, err := planned(t, objects, facts, "w1")
 			require.NoError(t, err)
 			item := list.Items[0]
-			assert.Equal(t, tc.state, item.State, "%+v %+v", item.Refusal, item.Findings)
-			if tc.state == preview.StatePending {
+			if tc.finding == "" {
+				assert.Equal(t, preview.StatePending, item.State, "%+v %+v", item.Refusal, item.Findings)
 				return
 			}
 			require.NotNil(t, item.Refusal)
 			assert.Equal(t, upgrade.ReasonDowngradeRefused, item.Refusal.Reason)
 			require.NotEmpty(t, item.Findings)
-			assert.Equal(t, preview.FindingHostReplaced, item.Findings[0].Reason)
-			assert.Contains(t, item.Findings[0].Message, "id-new")
+			assert.Equal(t, tc.finding, item.Findings[0].Reason)
+			assert.Contains(t, item.Findings[0].Message, tc.says)
 		})
 	}
 }
@@ -557,7 +563,7 @@ func offering(minor string, releases ...string) string {
 	text := "  - uri: " + uri + "\n    suites: [/]\n    packages: [containerd, containerd.io, cri-o, cri-tools, kubeadm, kubectl, kubelet, kubernetes-cni, runc]\n    candidates:\n"
 	for _, release := range releases {
 		for _, name := range []string{"kubelet", "kubeadm"} {
-			text += "    - {name: " + name + ", version: " + release + "-1.1, source: \"" + uri + "\", path: ./" + name + "_" + release + ".deb, sha256: " + name + release + ", size: 1}\n"
+			text += "    - {name: " + name + ", version: " + release + "-1.1, source: \"" + uri + "\", path: ./" + name + "_" + release + ".deb, sha256: " + fmt.Sprintf("%x", sha256.Sum256([]byte(name+release))) + ", size: 1}\n"
 		}
 	}
 	return text
@@ -659,4 +665,18 @@ func TestAReleaseInBetweenIsOneThatEveryControlPlaneCanGet(t *testing.T) {
 			assert.Contains(t, cp.Refusal.Message, "set spec.versions.controlPlane and spec.versions.kubelet of every control-plane Machine to one release of v1.35 first")
 		})
 	}
+}
+
+func TestADeadKubeletIsToldOfThoughNothingIsWishedOfIt(t *testing.T) {
+	silent := strings.Replace(worker("w", "Unknown", "v1.36.3"), ", versions: {kubelet: v1.36.3}", "", 1)
+	list, err := planned(t, controlPlane("cp", "v1.36.3", "v1.36.3")+silent, "", "w")
+	require.NoError(t, err)
+	item := list.Items[0]
+	assert.Equal(t, preview.StateUpToDate, item.State)
+	require.Len(t, item.Findings, 1)
+	assert.Equal(t, upgrade.FindingKubeletDown, item.Findings[0].Reason)
+	assert.Contains(t, item.Findings[0].Message, "journalctl -u kubelet")
+	list, err = planned(t, controlPlane("cp", "v1.36.3", "v1.36.3")+strings.Replace(worker("w", "v1.36.3", "v1.36.3"), ", versions: {kubelet: v1.36.3}", "", 1), "", "w")
+	require.NoError(t, err)
+	assert.Empty(t, list.Items[0].Findings, "one that runs")
 }

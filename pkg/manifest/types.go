@@ -15,7 +15,19 @@ import (
 
 // checkFacts judges facts by their Go type.
 func (o *Object) checkFacts() Errors {
-	return o.checkType(o.Content, &upgrade.Facts{}, "")
+	facts := &upgrade.Facts{}
+	errs := o.checkType(o.Content, facts, "")
+	if len(errs) > 0 {
+		return errs
+	}
+	for i, index := range facts.Packages.Indexes {
+		for j, c := range index.Candidates {
+			if c.SHA256 != "" && !upgrade.IsDigest(c.SHA256) { // without one the plan says that it is not known
+				errs = append(errs, o.Errorf(fmt.Sprintf("packages.indexes[%d].candidates[%d].sha256", i, j), "%q is no SHA-256 sum of 64 hexadecimal digits", c.SHA256))
+			}
+		}
+	}
+	return errs
 }
 
 // checkType judges content that has no schema by the Go type it is read into, and reads it.

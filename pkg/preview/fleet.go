@@ -60,6 +60,7 @@ func New(in Input) PlanList {
 			continue
 		}
 		h.findings = append(h.findings, view.SkewFindings(state)...)
+		h.findings = append(h.findings, state.KubeletFindings()...)
 		if !state.Sidelined {
 			_, _, _, h.waits = view.NextTarget(state, state.Wish)
 		}
@@ -125,15 +126,26 @@ func newHost(in Host) *host {
 	return h
 }
 
-// disown takes away what another host of this name has run: its record permits this one nothing.
+// disown takes away what another host of this name has run, or may be what ran it: such a
+// record permits this one nothing.
 func (h *host) disown() {
 	s := &h.Machine.Status
-	if s.Host == nil || s.Host.MachineID == "" || h.facts.Host.MachineID == "" || s.Host.MachineID == h.facts.Host.MachineID {
+	reported, now := "", h.facts.Host.MachineID
+	if s.Host != nil {
+		reported = s.Host.MachineID
+	}
+	unproven := reported == "" || now == ""
+	if reported == now && !unproven || unproven && len(s.History) == 0 {
 		return
 	}
 	s.History = nil
+	if unproven {
+		h.note(upgrade.Finding{Severity: upgrade.SeverityWarning, Reason: FindingHostUnproven,
+			Message: fmt.Sprintf("the facts have machine id %q and the Machine's status has %q, so nothing shows that its history is of this host: it permits no lower version; give facts and a status that have the id", now, reported)})
+		return
+	}
 	h.note(upgrade.Finding{Severity: upgrade.SeverityWarning, Reason: FindingHostReplaced,
-		Message: fmt.Sprintf("the facts are of the host with machine id %s, and the Machine's status is of one with %s: the history in it permits this host no lower version; if the host was replaced or installed anew, its agent reports it, if not, give the facts of the right host", h.facts.Host.MachineID, s.Host.MachineID)})
+		Message: fmt.Sprintf("the facts are of the host with machine id %s, and the Machine's status is of one with %s: the history in it permits this host no lower version; if the host was replaced or installed anew, its agent reports it, if not, give the facts of the right host", now, reported)})
 }
 
 // state is the host as the planner of the fleet wants it.

@@ -8,6 +8,7 @@ import (
 // One is the list of a host that plans for itself, in one hop; err is why there is no plan.
 func One(machine *v1alpha1.Machine, facts upgrade.Facts, a v1alpha1.Assignment, plan upgrade.Plan, err error) PlanList {
 	h := newHost(Host{Machine: *machine, Facts: &facts})
+	h.findings = append(h.findings, h.state().KubeletFindings()...)
 	var blocked *upgrade.Blocked
 	switch {
 	case err != nil:

@@ -99,6 +99,8 @@ const (
 	FindingCandidatesUnknown = "CandidatesUnknown"
 	// FindingHostReplaced: the facts are of another host than the one that has reported.
 	FindingHostReplaced = "HostReplaced"
+	// FindingHostUnproven: nothing shows that the facts are of the host that has reported.
+	FindingHostUnproven = "HostUnproven"
 	// FindingSidelined: the machine is left where it is.
 	FindingSidelined = "Sidelined"
 )

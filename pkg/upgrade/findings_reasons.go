@@ -12,6 +12,7 @@ const (
 	FindingRestartPending = ReasonRestartPending
 
 	// The kubelet and what configures it.
+	FindingKubeletDown    = "KubeletNotRunning"
 	FindingFlagRemoved    = "KubeletFlagRemoved"
 	FindingGateRemoved    = "FeatureGateRemoved"
 	FindingGateLocked     = "FeatureGateLocked"

@@ -1,6 +1,7 @@
 package upgrade
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -34,7 +35,7 @@ func (f *Facts) Offered(request CandidateRequest) (candidates []Candidate, unkno
 		for _, c := range index.Candidates {
 			switch {
 			case !slices.Contains(request.Packages, c.Name):
-			case c.SHA256 == "":
+			case !IsDigest(c.SHA256):
 				whole = false
 			default:
 				c.Source = source.URI
@@ -58,5 +59,11 @@ func (f *Facts) index(source CandidateSource, packages []string) *IndexFacts {
 	}
 	return nil
 }
+
+// digestShape is a SHA-256 sum as indexes write it.
+var digestShape = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
+
+// IsDigest says that a text is a SHA-256 sum, so that it names exactly one file.
+func IsDigest(text string) bool { return digestShape.MatchString(text) }
 
 func sameURI(a, b string) bool { return strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/") }

@@ -1,6 +1,7 @@
 package upgrade
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -38,7 +39,14 @@ func TestWhatIsOfferedWithoutADigestIsNotKnown(t *testing.T) {
 	source := CandidateSource{URI: debianURI, Suites: []string{"bookworm"}}
 	request := CandidateRequest{Sources: []CandidateSource{source}, Packages: []string{"containerd", "runc"}}
 	bare, other := candidate("containerd", "2.1.4-1", debianURI), candidate("openssl", "3", debianURI)
-	bare.SHA256, other.SHA256 = "", ""
+	for _, none := range []string{"", "abc", bare.SHA256[1:], bare.SHA256 + "0", "sha256:" + bare.SHA256, strings.Repeat("g", 64)} {
+		bare.SHA256, other.SHA256 = none, none
+		offeredWithoutDigest(t, request, bare, other)
+	}
+}
+
+func offeredWithoutDigest(t *testing.T, request CandidateRequest, bare, other Candidate) {
+	t.Helper()
 	facts := Facts{Packages: PackageFacts{Indexes: IndexesOf(request, []Candidate{candidate("runc", "1.1", debianURI), other})}}
 	offered, unknown := facts.Offered(request)
 	assert.Len(t, offered, 1)

@@ -83,6 +83,15 @@ func (p *planner) kubeadmField() string {
 	if p.want.controlPlaneChanges {
 		return "spec.versions.controlPlane"
 	}
+	return p.kubeletField()
+}
+
+// kubeletField is what leads to the target's kubelet: the spec, or the API servers, which
+// the kubelet catches up with where their next minor would leave it too far behind.
+func (p *planner) kubeletField() string {
+	if wish := p.wishedKubelet(); wish.Known() && !wish.Equal(p.want.kubelet) {
+		return "the API servers, which cannot go on before this kubelet has caught up with them at " + p.want.kubelet.String() + " (on its way to spec.versions.kubelet " + wish.String() + ")"
+	}
 	return "spec.versions.kubelet"
 }
 
@@ -170,7 +179,7 @@ func (p *planner) kubeletPackages() error {
 	if len(names) == 0 {
 		return nil
 	}
-	return wantedBy("spec.versions.kubelet", p.installUpstream(p.want.kubelet, names...))
+	return wantedBy(p.kubeletField(), p.installUpstream(p.want.kubelet, names...))
 }
 
 // kubeletDisruption: across a minor a restarted kubelet restarts every container, so pods leave first.

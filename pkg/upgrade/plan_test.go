@@ -530,3 +530,16 @@ func TestASkippedDrainIsToldExactlyWhereItIsSkipped(t *testing.T) {
 		})
 	}
 }
+
+// What the spec never said is not the spec's fault.
+func TestAKubeletThatCatchesUpOnTheWaySaysWhatForWhenItsReleaseIsNowhere(t *testing.T) {
+	in := kubeletHop("v1.33.4", "v1.36.3")
+	in.Candidates, in.Spec.Versions = candidatesOf([]string{"v1.37.2"}, nil), &v1alpha1.Versions{Kubelet: "v1.37.2"}
+	_, err := NewPlan(in)
+	message := requireBlocked(t, err, ReasonVersionNotFound).Message
+	assert.Contains(t, message, "for the API servers, which cannot go on before this kubelet has caught up with them at v1.36.3")
+	assert.NotContains(t, message, "for spec.versions.kubelet:")
+	in.Spec.Versions.Kubelet = "v1.36.3"
+	_, err = NewPlan(in)
+	assert.Contains(t, requireBlocked(t, err, ReasonVersionNotFound).Message, "for spec.versions.kubelet:")
+}

@@ -1,6 +1,7 @@
 package upgrade
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"testing"
@@ -61,7 +62,11 @@ func candidatesOf(kubernetes, containerd []string) []Candidate {
 }
 
 func candidate(name, version, source string) Candidate {
-	return Candidate{Name: name, Version: version, Source: source, Path: "./" + name + "_" + version + "_amd64.deb", SHA256: name + "@" + version, Size: 1}
+	return Candidate{Name: name, Version: version, Source: source, Path: "./" + name + "_" + version + "_amd64.deb", SHA256: digestOf(name, version), Size: 1}
+}
+
+func digestOf(name, version string) string {
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(name+"@"+version)))
 }
 
 func worker() v1alpha1.MachineSpec {
