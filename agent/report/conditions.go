@@ -87,12 +87,18 @@ func held(hold *upgrade.HoldFacts, lock *Lock) *metav1.Condition {
 	return condition(v1alpha1.ConditionHeld, true, "HoldFile", message)
 }
 
+// Reasons of the condition RestartPending.
+const (
+	reasonRunsWhatIsInstalled = "RunsWhatIsInstalled"
+	reasonOldProcessRuns      = "OldProcessRuns"
+)
+
 func restartPending(f *upgrade.Facts) *metav1.Condition {
 	pending := f.RestartsPending()
 	if len(pending) == 0 {
-		return condition(v1alpha1.ConditionRestartPending, false, "RunsWhatIsInstalled", "What runs is what is installed")
+		return condition(v1alpha1.ConditionRestartPending, false, reasonRunsWhatIsInstalled, "What runs is what is installed")
 	}
-	return condition(v1alpha1.ConditionRestartPending, true, "OldProcessRuns", strings.Join(pending, "; "))
+	return condition(v1alpha1.ConditionRestartPending, true, reasonOldProcessRuns, strings.Join(pending, "; "))
 }
 
 func conflicting(f *upgrade.Facts) *metav1.Condition {

@@ -28,6 +28,9 @@ const (
 	ConditionStalled = "Stalled"
 	// ConditionOverridden (coordinator): another manager owns a templated field.
 	ConditionOverridden = "Overridden"
+	// ConditionSkewViolated (coordinator): the kubelet is newer than the oldest API server, or
+	// too far behind the newest.
+	ConditionSkewViolated = "SkewViolated"
 	// ConditionForecast (coordinator): whether a drain could succeed now.
 	ConditionForecast = "DrainPossible"
 	// ConditionWaiting (coordinator): which gate holds the machine back.

@@ -1,6 +1,6 @@
 // Package board is where the coordinator's controllers leave word for one another: the
-// verdict of the gates and the overridden fields of each machine. It is memory only;
-// after a restart it fills again as the controllers look at each object once.
+// verdict of the gates, a violated skew and the overridden fields of each machine. It is
+// memory only; after a restart it fills again as the controllers look at each object once.
 package board
 
 import (
@@ -22,30 +22,60 @@ type Board struct {
 	mu        sync.Mutex
 	verdicts  map[types.NamespacedName]gates.Verdict
 	overrides map[types.NamespacedName][]Override
+	skews     map[types.NamespacedName]string
+	// judged are the namespaces whose skews are known.
+	judged map[string]bool
 }
 
 // SetVerdicts replaces the verdicts of a namespace.
 func (b *Board) SetVerdicts(namespace string, verdicts map[string]gates.Verdict) {
 	b.mu.Lock()
-	next := map[types.NamespacedName]gates.Verdict{}
+	next, changed := replaced(b.verdicts, namespace, verdicts)
+	b.verdicts = next
+	b.mu.Unlock()
+	b.tell(changed)
+}
+
+// SetSkews replaces what is said of the machines of a namespace whose kubelets are
+// outside of their skew; the others are within it, or not known.
+func (b *Board) SetSkews(namespace string, skews map[string]string) {
+	b.mu.Lock()
+	next, changed := replaced(b.skews, namespace, skews)
+	if b.judged == nil {
+		b.judged = map[string]bool{}
+	}
+	b.skews, b.judged[namespace] = next, true
+	b.mu.Unlock()
+	b.tell(changed)
+}
+
+// Skew is what is said of a machine whose kubelet is outside of its skew, "" of any other;
+// false before its namespace was judged.
+func (b *Board) Skew(machine types.NamespacedName) (string, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.skews[machine], b.judged[machine.Namespace]
+}
+
+// replaced is old with the entries of a namespace replaced, and the machines for which that is news.
+func replaced[V comparable](old map[types.NamespacedName]V, namespace string, now map[string]V) (map[types.NamespacedName]V, []types.NamespacedName) {
+	next := map[types.NamespacedName]V{}
 	var changed []types.NamespacedName
-	for key, v := range b.verdicts {
+	for key, v := range old {
 		if key.Namespace != namespace {
 			next[key] = v
-		} else if _, still := verdicts[key.Name]; !still {
+		} else if _, still := now[key.Name]; !still {
 			changed = append(changed, key)
 		}
 	}
-	for name, v := range verdicts {
+	for name, v := range now {
 		key := types.NamespacedName{Namespace: namespace, Name: name}
-		if old, had := b.verdicts[key]; !had || old != v {
+		if was, had := old[key]; !had || was != v {
 			changed = append(changed, key)
 		}
 		next[key] = v
 	}
-	b.verdicts = next
-	b.mu.Unlock()
-	b.tell(changed)
+	return next, changed
 }
 
 // Verdict of the machine; false when no gate holds it.

@@ -46,3 +46,23 @@ func TestOverridesAreToldOnChange(t *testing.T) {
 	assert.Equal(t, 2, told)
 	assert.Empty(t, b.Overrides(key("a", "m")))
 }
+
+func TestASkewIsToldOnChangeAndKnownOnlyOnceItWasJudged(t *testing.T) {
+	var told []string
+	b := &board.Board{Changed: func(k types.NamespacedName) { told = append(told, k.Name) }}
+	_, judged := b.Skew(key("a", "m1"))
+	assert.False(t, judged)
+	b.SetSkews("a", map[string]string{"m1": "kubelet v1.37.2 is newer"})
+	b.SetSkews("a", map[string]string{"m1": "kubelet v1.37.2 is newer"})
+	assert.Equal(t, []string{"m1"}, told)
+	message, judged := b.Skew(key("a", "m1"))
+	assert.True(t, judged)
+	assert.Equal(t, "kubelet v1.37.2 is newer", message)
+	b.SetSkews("a", nil)
+	assert.Equal(t, []string{"m1", "m1"}, told)
+	message, judged = b.Skew(key("a", "m1"))
+	assert.True(t, judged)
+	assert.Empty(t, message)
+	_, judged = b.Skew(key("b", "m1"))
+	assert.False(t, judged)
+}

@@ -57,6 +57,17 @@ func (f *Fleet) State(machine string) upgrade.HostState {
 	return upgrade.HostState{Name: machine}
 }
 
+// Skews are the machines whose kubelets are outside of their skew, and what to do about each.
+func (f *Fleet) Skews() map[string]string {
+	out := map[string]string{}
+	for _, m := range f.Machines {
+		for _, finding := range f.View().SkewFindings(f.State(m.Name)) {
+			out[m.Name] = finding.Message
+		}
+	}
+	return out
+}
+
 // SchedulableBesides counts the nodes other than this one that are ready and take pods.
 func (f *Fleet) SchedulableBesides(name string) int {
 	n := 0

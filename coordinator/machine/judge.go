@@ -32,6 +32,7 @@ func (r *Reconciler) judge(s *scope) {
 	r.tellDrift(s)
 	s.put(v1alpha1.ConditionHealthy, healthy(s))
 	s.put(v1alpha1.ConditionOverridden, r.overridden(s))
+	r.tellSkew(s)
 	if s.slot() == nil {
 		status.Clear(&st.Conditions, v1alpha1.ConditionDrained)
 	}
@@ -45,6 +46,19 @@ func (s *scope) put(kind string, c *metav1.Condition) {
 		return
 	}
 	status.Set(&s.status().Conditions, s.machine.Generation, *c)
+}
+
+// tellSkew passes on what the rollout controller has found. Before it has looked, as after
+// a restart, what was said before stays.
+func (r *Reconciler) tellSkew(s *scope) {
+	message, judged := r.Board.Skew(s.key)
+	switch {
+	case !judged:
+	case message == "":
+		s.put(v1alpha1.ConditionSkewViolated, nil)
+	default:
+		s.put(v1alpha1.ConditionSkewViolated, ptr(status.SkewViolated(message)))
+	}
 }
 
 func ready(s *scope) metav1.Condition {

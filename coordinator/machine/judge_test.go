@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -87,4 +88,31 @@ func TestARoleThatOnlyTheNodeKnowsOfStallsTheMachine(t *testing.T) {
 			assert.NotEqual(t, metav1.ConditionTrue, upToDate(s).Status)
 		})
 	}
+}
+
+func TestAKubeletOutsideOfItsSkewIsAConditionOfItsMachine(t *testing.T) {
+	api := &v1alpha1.ObservedControlPlane{APIServer: "v1.36.4", ControllerManager: "v1.36.4", Scheduler: "v1.36.4"}
+	cp, w := v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "cp"}}, v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "w"}}
+	cp.Spec.Roles, cp.Status.Versions = []v1alpha1.Role{v1alpha1.RoleControlPlane}, &v1alpha1.ObservedVersions{Kubelet: "v1.36.4", ControlPlane: api}
+	w.Spec.Roles, w.Status.Versions = []v1alpha1.Role{v1alpha1.RoleWorker}, &v1alpha1.ObservedVersions{Kubelet: "v1.37.2"}
+	f, err := fleet.Build(fleet.Objects{Machines: []v1alpha1.Machine{cp, w}})
+	require.NoError(t, err)
+	r := &Reconciler{Board: &board.Board{}}
+	s := &scope{key: types.NamespacedName{Name: "w"}, machine: f.Find("w").Machine, view: f.Find("w"), fleet: f}
+	r.Board.SetSkews("", f.Skews())
+	r.tellSkew(s)
+	c := meta.FindStatusCondition(s.status().Conditions, v1alpha1.ConditionSkewViolated)
+	require.NotNil(t, c)
+	assert.Equal(t, metav1.ConditionTrue, c.Status)
+	assert.Contains(t, c.Message, "newer than the oldest API server v1.36.4")
+	_, is := r.Board.Skew(types.NamespacedName{Name: "cp"})
+	assert.True(t, is)
+	assert.NotContains(t, f.Skews(), "cp")
+
+	restarted := &Reconciler{Board: &board.Board{}}
+	restarted.tellSkew(s)
+	assert.NotNil(t, meta.FindStatusCondition(s.status().Conditions, v1alpha1.ConditionSkewViolated), "nobody has looked yet")
+	restarted.Board.SetSkews("", nil)
+	restarted.tellSkew(s)
+	assert.Nil(t, meta.FindStatusCondition(s.status().Conditions, v1alpha1.ConditionSkewViolated))
 }

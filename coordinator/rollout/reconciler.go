@@ -33,7 +33,7 @@ type Reconciler struct {
 	Workload kubernetes.Interface
 	// Ledger of the slots.
 	Ledger *ledger.Store
-	// Board takes the verdicts.
+	// Board takes the verdicts, and which kubelets are outside of their skew.
 	Board *board.Board
 	// Now is the clock.
 	Now func() time.Time
@@ -59,6 +59,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return r.conclude(nil, err)
 	}
+	r.Board.SetSkews(namespace, f.Skews())
 	if orphans(l, f) {
 		return r.conclude(f, r.reclaim(ctx, l)) // the ledger's own change brings the next pass
 	}

@@ -32,6 +32,7 @@ const (
 	ReasonHealthy            = "Healthy"
 	ReasonNotHealthyYet      = "NotHealthyYet"
 	ReasonFieldsOverridden   = "FieldsOverridden"
+	ReasonSkewViolated       = "SkewViolated"
 	ReasonWaitingForSlot     = "WaitingForSlot"
 	ReasonDeploymentConflict = "DeploymentConflict"
 )
@@ -102,6 +103,11 @@ func Unhealthy(reason, message string) metav1.Condition {
 // Stalled is a machine on which nothing goes on without a person.
 func Stalled(reason, message string) metav1.Condition {
 	return condition(v1alpha1.ConditionStalled, metav1.ConditionTrue, reason, message)
+}
+
+// SkewViolated is a kubelet outside of what its API servers support, and what to do.
+func SkewViolated(message string) metav1.Condition {
+	return condition(v1alpha1.ConditionSkewViolated, metav1.ConditionTrue, ReasonSkewViolated, message)
 }
 
 // Overridden is a machine with fields that its MachineDeployment may not write.
