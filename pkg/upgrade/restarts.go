@@ -75,7 +75,8 @@ func (p *planner) pendingRestarts() error {
 
 func (p *planner) kubeletStarts() error {
 	k := p.in.Facts.Kubelet
-	if k == nil || p.want.kubeletChanges || !restarts(p.steps, p.kubeletUnit()) {
+	certain := restarts(p.steps, p.kubeletUnit())
+	if k == nil || p.want.kubeletChanges || !certain && !brings(p.steps, packageKubeadm) {
 		return nil
 	}
 	running, _ := ParseKubernetes(k.Running)
@@ -88,8 +89,8 @@ func (p *planner) kubeletStarts() error {
 		if err := p.startWithinSkew(running, disk); err != nil {
 			return err
 		}
-		if !running.Known() {
-			continue // it is down, and what it was last is what it comes back as
+		if !running.Known() || !certain {
+			continue // it is down, and comes back as what it was last; or it may not be restarted at all
 		}
 		if err := p.startAsWished("kubelet", "spec.versions.kubelet", p.wishedKubelet(), running, disk); err != nil {
 			return err
@@ -155,8 +156,12 @@ func (p *planner) startAsWished(program, field string, wish, running Version, di
 	return wait(ReasonRestartPending, "%s of this host runs %s, but %s is on disk, and %s would start it, though this plan is for nothing of the kind: bring the package back to %s on the host, and hold it there, or set %s to %s, so that it is planned with all that it needs", program, running.Raw(), disk.says, p.restartWords(), back.Upstream(), field, disk.version)
 }
 
-// restartWords say how the plan starts programs anew.
+// restartWords say how the plan starts programs anew. Packages of kubeadm may do so by
+// themselves (https://github.com/kubernetes/release/issues/2412).
 func (p *planner) restartWords() string {
+	if !p.restarted {
+		return "the package kubeadm of this plan"
+	}
 	if slices.ContainsFunc(p.steps, func(s Step) bool { return s.Kind == StepReboot }) {
 		return "the reboot of this plan"
 	}

@@ -73,6 +73,11 @@ func dead(in PlanInput) PlanInput {
 func TestNothingIsStartedThatNobodyAskedFor(t *testing.T) {
 	runtime := func() PlanInput { return runtimeMove("v1.36.3", "1.7.28", "2.0.1", "v1.36.3") }
 	reboot := func() PlanInput { return rebootOnly("v1.36.3", "1.7.28", "v1.36.3") }
+	control := func(api string) PlanInput { // of several, whose kubelets follow later
+		in := controlPlaneHop("v1.36.3", "v1.37.2")
+		in.Assignment.Target.Kubelet, in.Assignment.Skew.MinAPIServer = "", api
+		return withPackage(in, "kubelet", "1.37.2-1.1")
+	}
 	noSkew := withPackage(runtime(), "kubelet", "1.37.2-1.1")
 	noSkew.Assignment.Skew = nil
 	for name, tc := range map[string]struct {
@@ -81,21 +86,23 @@ func TestNothingIsStartedThatNobodyAskedFor(t *testing.T) {
 		says   []string
 		starts string // the kubelet that is expected in the end
 	}{
-		"a runtime minor on a host where nothing else is new":     {runtime(), "", nil, "v1.36.3"},
-		"a runtime minor beside a kubelet's package that is new":  {withPackage(runtime(), "kubelet", "1.37.2-1.1"), ReasonSkewViolated, []string{"package kubelet 1.37.2-1.1", "bring package kubelet to v1.36.3", "control plane to v1.37", "the restart"}, ""},
-		"a runtime minor beside a kubelet program that is new":    {program(runtime(), "v1.37.2"), ReasonSkewViolated, []string{"kubelet v1.37.2 is on disk"}, ""},
-		"a reboot into a kubelet that is too new":                 {withPackage(reboot(), "kubelet", "1.37.2-1.1"), ReasonSkewViolated, []string{"the reboot"}, ""},
-		"a reboot into a kubelet that is too old":                 {program(reboot(), "v1.32.9"), ReasonSkewViolated, []string{"4 minors behind", "bring package kubelet to v1.36.3"}, ""},
-		"a reboot of a dead kubelet that is too new":              {dead(program(reboot(), "v1.37.2")), ReasonSkewViolated, []string{"does not run", "bring package kubelet to v1.36.3"}, ""},
-		"a reboot of a dead kubelet that is as it was":            {dead(reboot()), "", nil, ""},
-		"a kubelet that skew allows, of another minor":            {withPackage(rebootOnly("v1.36.3", "1.7.28", "v1.37.2"), "kubelet", "1.37.2-1.1"), ReasonRestartPending, []string{"set spec.versions.kubelet to v1.37.2"}, ""},
-		"a patch that spec says nothing against":                  {brought(reboot(), "kubelet", "1.36.4"), "", nil, "v1.36.4"},
-		"a patch that spec does not want":                         {wishing(withPackage(reboot(), "kubelet", "1.36.4-1.1"), "v1.36.3", ""), ReasonRestartPending, []string{"bring the package back to 1.36.3"}, ""},
-		"a new kubelet where API servers are not known":           {noSkew, ReasonSkewUnknown, nil, ""},
-		"a runtime patch, which leaves the kubelet alone":         {withPackage(runtimeMove("v1.36.3", "1.7.28", "1.7.29", "v1.36.3"), "kubelet", "1.37.2-1.1"), "", nil, "v1.36.3"},
-		"a reboot into a runtime of another minor":                {withPackage(reboot(), "containerd", "2.0.1-1"), ReasonRestartPending, []string{"containerd of this host runs v1.7.28", "package containerd 2.0.1-1", "set spec.versions.containerRuntime.version to"}, ""},
-		"a reboot into a runtime patch that spec does not want":   {wishing(withPackage(reboot(), "containerd", "1.7.29-1"), "", "1.7.28"), ReasonRestartPending, []string{"back to 1.7.28"}, ""},
-		"a reboot into a runtime patch spec says nothing against": {brought(reboot(), "containerd", "1.7.29"), "", nil, "v1.36.3"},
+		"a runtime minor on a host where nothing else is new":          {runtime(), "", nil, "v1.36.3"},
+		"a runtime minor beside a kubelet's package that is new":       {withPackage(runtime(), "kubelet", "1.37.2-1.1"), ReasonSkewViolated, []string{"package kubelet 1.37.2-1.1", "bring package kubelet to v1.36.3", "control plane to v1.37", "the restart"}, ""},
+		"a runtime minor beside a kubelet program that is new":         {program(runtime(), "v1.37.2"), ReasonSkewViolated, []string{"kubelet v1.37.2 is on disk"}, ""},
+		"a reboot into a kubelet that is too new":                      {withPackage(reboot(), "kubelet", "1.37.2-1.1"), ReasonSkewViolated, []string{"the reboot"}, ""},
+		"a reboot into a kubelet that is too old":                      {program(reboot(), "v1.32.9"), ReasonSkewViolated, []string{"4 minors behind", "bring package kubelet to v1.36.3"}, ""},
+		"a reboot of a dead kubelet that is too new":                   {dead(program(reboot(), "v1.37.2")), ReasonSkewViolated, []string{"does not run", "bring package kubelet to v1.36.3"}, ""},
+		"a reboot of a dead kubelet that is as it was":                 {dead(reboot()), "", nil, ""},
+		"a kubelet that skew allows, of another minor":                 {withPackage(rebootOnly("v1.36.3", "1.7.28", "v1.37.2"), "kubelet", "1.37.2-1.1"), ReasonRestartPending, []string{"set spec.versions.kubelet to v1.37.2"}, ""},
+		"a patch that spec says nothing against":                       {brought(reboot(), "kubelet", "1.36.4"), "", nil, "v1.36.4"},
+		"a patch that spec does not want":                              {wishing(withPackage(reboot(), "kubelet", "1.36.4-1.1"), "v1.36.3", ""), ReasonRestartPending, []string{"bring the package back to 1.36.3"}, ""},
+		"kubeadm's package, which may start a kubelet that is too new": {control("v1.36.3"), ReasonSkewViolated, []string{"the package kubeadm of this plan would start it"}, ""},
+		"kubeadm's package beside a kubelet that skew allows":          {control("v1.37.2"), "", nil, "v1.36.3"},
+		"a new kubelet where API servers are not known":                {noSkew, ReasonSkewUnknown, nil, ""},
+		"a runtime patch, which leaves the kubelet alone":              {withPackage(runtimeMove("v1.36.3", "1.7.28", "1.7.29", "v1.36.3"), "kubelet", "1.37.2-1.1"), "", nil, "v1.36.3"},
+		"a reboot into a runtime of another minor":                     {withPackage(reboot(), "containerd", "2.0.1-1"), ReasonRestartPending, []string{"containerd of this host runs v1.7.28", "package containerd 2.0.1-1", "set spec.versions.containerRuntime.version to"}, ""},
+		"a reboot into a runtime patch that spec does not want":        {wishing(withPackage(reboot(), "containerd", "1.7.29-1"), "", "1.7.28"), ReasonRestartPending, []string{"back to 1.7.28"}, ""},
+		"a reboot into a runtime patch spec says nothing against":      {brought(reboot(), "containerd", "1.7.29"), "", nil, "v1.36.3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := NewPlan(tc.in)
@@ -140,17 +147,24 @@ func TestNoPlanStartsAKubeletThatSkewForbids(t *testing.T) {
 		for ahead := 0; ahead <= 1; ahead++ {
 			for running := oldest - 3 + ahead; running <= oldest; running++ {
 				for disk := oldest - 5; disk <= oldest+2; disk++ {
-					for kind := range 6 {
+					for kind := range 8 {
 						in := rebootOnly(release(running), "1.7.28", release(oldest))
-						if kind%3 == 1 {
+						if kind%4 == 1 {
 							in = runtimeMove(release(running), "1.7.28", "2.4.2", release(oldest))
 						}
-						if kind%3 == 2 {
+						if kind%4 == 2 {
 							in.Assignment.Target.Kubelet = v1alpha1.KubernetesVersion(release(oldest))
 							in.Candidates = candidatesOf([]string{release(oldest)}, nil)
 						}
+						if kind%4 == 3 {
+							in = controlPlaneHop(release(oldest), release(oldest+ahead))
+							in.Facts = controlPlaneFacts(release(running), "2.4.2")
+							in.Facts.Control.APIServer, in.Assignment.Target.Kubelet = release(oldest), ""
+							in.Facts.Control.Scheduler = release(oldest - 1) // so that there is work in any case
+							in.Assignment.Skew.MinAPIServer = release(oldest)
+						}
 						in.Assignment.Skew.MaxAPIServer = release(oldest + ahead)
-						if kind < 3 {
+						if kind < 4 {
 							in = program(in, release(disk))
 						} else {
 							in = withPackage(in, "kubelet", fmt.Sprintf("1.%d.3-1.1", disk))
@@ -182,6 +196,7 @@ func startedKubelets(f Facts, p Plan) []string {
 	for _, s := range p.Steps {
 		started = started || s.Kind == StepReboot || s.Kind == StepRestartUnit && s.Unit == "kubelet.service"
 		for _, c := range s.Packages {
+			started = started || s.Kind == StepInstallPackages && c.Name == "kubeadm" // whose package may do so
 			if s.Kind == StepInstallPackages && c.Name == "kubelet" {
 				brought = append(brought, packageUpstream(c.To).String())
 			}
