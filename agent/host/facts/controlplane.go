@@ -27,6 +27,9 @@ func (g *gathering) controlPlane(ctx context.Context) error {
 	if !g.Control.Exists() {
 		return nil // an etcd-only host
 	}
+	if _, named := manifests["kube-apiserver"]; !named {
+		manifests["kube-apiserver"] = "" // it is there, whatever is in it
+	}
 	c.APIServer, err = g.Control.Version(ctx)
 	if err != nil {
 		return err

@@ -258,6 +258,27 @@ func TestComponentsGoByTheImageThatRuns(t *testing.T) {
 	assert.Equal(t, "v1.36.3", g.facts.KubeProxy)
 }
 
+// A manifest of which no version can be read is a manifest all the same, and etcd alone is none.
+func TestAnAPIServerCountsByItsFileWhateverIsInIt(t *testing.T) {
+	const path = "etc/kubernetes/manifests/kube-apiserver.yaml"
+	for name, tc := range map[string]struct {
+		files map[string]string
+		sign  upgrade.APIServerSign
+	}{
+		"a container of another name": {map[string]string{path: "apiVersion: v1\nkind: Pod\nmetadata: {name: api}\nspec: {containers: [{name: api, image: x}]}\n"}, upgrade.APIServerOnHost},
+		"a file that is no YAML":      {map[string]string{path: "{"}, upgrade.APIServerOnHost},
+		"etcd alone":                  {map[string]string{"etc/kubernetes/manifests/etcd.yaml": "kind: Pod\nspec: {containers: [{name: etcd, image: \"registry.k8s.io/etcd:3.6.4-0\"}]}\n"}, upgrade.NoAPIServer},
+		"none":                        {nil, upgrade.NoAPIServer},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := tree(t, tc.files)
+			g := gather(New(root, units{}))
+			g.problem("controlPlane", g.controlPlane(t.Context()))
+			assert.Equal(t, tc.sign, g.facts.APIServerSign(), "%+v", g.facts)
+		})
+	}
+}
+
 func TestAnOwnersHoldThatCannotBeReadStillHolds(t *testing.T) {
 	g := gather(New(t.TempDir(), units{}))
 	require.NoError(t, g.hold(t.Context()))
