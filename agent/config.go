@@ -24,12 +24,22 @@ type Config struct {
 	Executor string `json:"executor,omitempty"`
 }
 
-// LoadConfig reads a configuration file. One that is not there stands for the defaults.
+func (c Config) withDefaults() Config {
+	if c.Kubeconfig == "" {
+		c.Kubeconfig = "/etc/kubernetes/kubelet.conf"
+	}
+	if c.Namespace == "" {
+		c.Namespace = "refit"
+	}
+	return c
+}
+
+// LoadConfig reads a configuration file. A field or a file that is not there or empty stands for its default.
 func LoadConfig(path string) (Config, error) {
-	config := Config{Kubeconfig: "/etc/kubernetes/kubelet.conf", Namespace: "refit"}
+	var config Config
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return config, nil
+		return config.withDefaults(), nil
 	}
 	if err != nil {
 		return config, fmt.Errorf("reading the agent's configuration: %w", err)
@@ -37,5 +47,5 @@ func LoadConfig(path string) (Config, error) {
 	if err := yaml.UnmarshalStrict(text, &config); err != nil {
 		return config, fmt.Errorf("reading %s: %w: known fields are kubeconfig, namespace, machine and executor", path, err)
 	}
-	return config, nil
+	return config.withDefaults(), nil
 }

@@ -26,6 +26,7 @@ func FuzzConfig(f *testing.F) {
 	f.Add([]byte("kubeconfig: /etc/kubernetes/kubelet.conf\nnamespace: refit\nmachine: worker-1\nexecutor: /usr/bin/refit-executor\n"))
 	f.Add([]byte("namespace: a\nnamespace: b\n"))
 	f.Add([]byte("machine: 12\n"))
+	f.Add([]byte("namespace: \"\"\nkubeconfig: \"\"\n"))
 	f.Add([]byte("namespace: null\n---\nmachine: x\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		path := file(t, "agent.yaml", data)
