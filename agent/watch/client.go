@@ -26,12 +26,14 @@ const requestTimeout = 30 * time.Second
 // Client reads and writes the one Machine of this host.
 type Client struct {
 	rest      rest.Interface
+	rotation  *rotation
 	namespace string
 	name      string
 	params    runtime.ParameterCodec
 }
 
-// NewClient makes a client for one Machine. Files named in the configuration are read again when they change.
+// NewClient makes a client for one Machine. A client certificate that the configuration
+// names by file is read again when it has changed.
 func NewClient(config *rest.Config, namespace, name string) (*Client, error) {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
@@ -42,11 +44,15 @@ func NewClient(config *rest.Config, namespace, name string) (*Client, error) {
 	config.APIPath = "/apis"
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	config.UserAgent = FieldManager
-	client, err := rest.RESTClientFor(config)
+	connections, rotation, err := httpClient(config)
+	if err != nil {
+		return nil, err
+	}
+	client, err := rest.RESTClientForConfigAndClient(config, connections)
 	if err != nil {
 		return nil, fmt.Errorf("making a client for %s: %w", config.Host, err)
 	}
-	return &Client{rest: client, namespace: namespace, name: name, params: runtime.NewParameterCodec(scheme)}, nil
+	return &Client{rest: client, rotation: rotation, namespace: namespace, name: name, params: runtime.NewParameterCodec(scheme)}, nil
 }
 
 // Get reads the Machine from the API server's store, never from its cache.
@@ -55,6 +61,7 @@ func (c *Client) Get(ctx context.Context) (*v1alpha1.Machine, error) {
 	defer cancel()
 	machine := &v1alpha1.Machine{}
 	err := c.rest.Get().Namespace(c.namespace).Resource("machines").Name(c.name).MaxRetries(0).Do(ctx).Into(machine)
+	c.rotation.judge(err)
 	if err != nil {
 		return nil, fmt.Errorf("reading Machine %s/%s: %w", c.namespace, c.name, err)
 	}
@@ -77,6 +84,7 @@ func (c *Client) ApplyStatus(ctx context.Context, status v1alpha1.MachineStatus,
 		Namespace(c.namespace).Resource("machines").Name(c.name).SubResource("status").
 		VersionedParams(&metav1.PatchOptions{FieldManager: FieldManager, Force: &force}, c.params).
 		MaxRetries(0).Body(body).Do(ctx).Into(machine)
+	c.rotation.judge(err)
 	if err != nil {
 		return nil, fmt.Errorf("writing the status of Machine %s/%s: %w", c.namespace, c.name, err)
 	}
@@ -99,9 +107,11 @@ func (c *Client) list(ctx context.Context) (*v1alpha1.MachineList, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	list := &v1alpha1.MachineList{}
+	c.rotation.refresh()
 	err := c.rest.Get().Namespace(c.namespace).Resource("machines").
 		VersionedParams(&metav1.ListOptions{FieldSelector: c.selector(), ResourceVersion: "0"}, c.params).
 		MaxRetries(0).Do(ctx).Into(list)
+	c.rotation.judge(err)
 	if err != nil {
 		return nil, fmt.Errorf("listing Machine %s/%s: %w", c.namespace, c.name, err)
 	}
@@ -110,6 +120,7 @@ func (c *Client) list(ctx context.Context) (*v1alpha1.MachineList, error) {
 
 func (c *Client) watch(ctx context.Context, resourceVersion string, timeout time.Duration) (apiwatch.Interface, error) {
 	seconds := int64(timeout.Seconds())
+	c.rotation.refresh()
 	stream, err := c.rest.Get().Namespace(c.namespace).Resource("machines").
 		VersionedParams(&metav1.ListOptions{
 			Watch: true, FieldSelector: c.selector(), ResourceVersion: resourceVersion,
@@ -117,6 +128,7 @@ func (c *Client) watch(ctx context.Context, resourceVersion string, timeout time
 		}, c.params).
 		// The server ends the stream at its timeout; a server that is gone without a word must not hold us for ever.
 		Timeout(timeout + time.Minute).MaxRetries(0).Watch(ctx)
+	c.rotation.judge(err)
 	if err != nil {
 		return nil, fmt.Errorf("watching Machine %s/%s: %w", c.namespace, c.name, err)
 	}
