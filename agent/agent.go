@@ -93,6 +93,7 @@ type Agent struct {
 	said    map[string]string
 
 	probing   probing
+	passing   passing
 	planned   planned
 	work      work
 	lock      lock
@@ -181,7 +182,7 @@ func (a *Agent) claim(ctx context.Context) error {
 
 func (a *Agent) advance(ctx context.Context) {
 	for _, step := range []func(context.Context){
-		a.readDisk, a.probe, a.plan, a.lookAtLock, a.decide, a.follow, a.report,
+		a.readDisk, a.probe, a.lookAhead, a.plan, a.lookAtLock, a.decide, a.follow, a.report,
 	} {
 		step(ctx)
 	}

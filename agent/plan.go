@@ -42,7 +42,7 @@ func (a *Agent) plan(ctx context.Context) {
 	if p.assignmentID != assignment.ID {
 		a.turnTo(ctx, assignment)
 	}
-	if p.running || p.frozen != nil || a.probing.running || a.work.open() || a.stale(ctx, assignment) || !a.tryAgain() {
+	if p.running || p.frozen != nil || a.probing.running || a.passing.running || a.work.open() || a.stale(ctx, assignment) || !a.tryAgain() {
 		return
 	}
 	a.startPlan(ctx, assignment.ID)

@@ -39,7 +39,7 @@ type probing struct {
 // host before nor the host after.
 func (a *Agent) probe(ctx context.Context) {
 	p := &a.probing
-	if p.running || a.planned.running || a.work.open() {
+	if p.running || a.passing.running || a.planned.running || a.work.open() {
 		return
 	}
 	if p.facts != nil && p.settled == a.work.endedID() && p.answers == a.work.lost && a.knowsPackages() && a.now().Before(p.due) {

@@ -25,6 +25,8 @@ type State struct {
 	Accepted string
 	// Operation is the newest operation; nil: what was reported stays.
 	Operation *v1alpha1.Operation
+	// Passed are the minors that the control plane passes through on its way to spec.
+	Passed []v1alpha1.PassedMinor
 	// Failure says why the host cannot go on; nil: it can.
 	Failure *v1alpha1.Failure
 	// Epoch is the highest coordinator epoch seen.
@@ -69,7 +71,7 @@ func Status(s State) v1alpha1.MachineStatus {
 		Plan: base.Plan, Accepted: base.Accepted, LastOperation: base.LastOperation,
 		ObservedGeneration: base.ObservedGeneration,
 		ObservedEpoch:      max(base.ObservedEpoch, s.Epoch),
-		HostFailure:        s.Failure,
+		HostFailure:        s.Failure, PassedMinors: s.Passed,
 	}
 	if s.Facts != nil {
 		out.Host, out.Versions, out.OS = s.Facts.Identity(), s.Facts.Versions(), s.Facts.ObservedOS(s.Spec.OS)

@@ -43,7 +43,7 @@ type MachineList struct {
 }
 
 // MachineStatus has two writers. The agent owns host, versions, os, plan,
-// accepted, lastOperation, hostFailure, observedGeneration, observedEpoch and the
+// accepted, lastOperation, hostFailure, passedMinors, observedGeneration, observedEpoch and the
 // conditions of AgentConditions. The coordinator owns the rest.
 type MachineStatus struct {
 	// Host identifies the machine behind the name. Written by the agent.
@@ -67,6 +67,13 @@ type MachineStatus struct {
 	// HostFailure says why the host cannot go on. Written by the agent.
 	// +optional
 	HostFailure *Failure `json:"hostFailure,omitempty"`
+	// PassedMinors are the minors that the control plane only passes through on its way to spec,
+	// with the releases of them that this host can get. Written by the agent.
+	// +optional
+	// +listType=map
+	// +listMapKey=minor
+	// +kubebuilder:validation:MaxItems=20
+	PassedMinors []PassedMinor `json:"passedMinors,omitempty"`
 	// ObservedGeneration is the spec generation that the plan is for. Written by the agent.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
@@ -382,4 +389,19 @@ type HistoryEntry struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Phases []PhaseDuration `json:"phases,omitempty"`
+}
+
+// PassedMinor is a minor that a control plane passes through: kubeadm takes one at a time.
+type PassedMinor struct {
+	// Minor, such as v1.36.
+	Minor string `json:"minor"`
+	// Releases of the minor that the host's package sources offer, newest first.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	Releases []KubernetesVersion `json:"releases,omitempty"`
+	// Message says why no release is known.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message,omitempty"`
 }

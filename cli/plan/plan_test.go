@@ -646,7 +646,7 @@ func TestAReleaseInBetweenIsOneThatEveryControlPlaneCanGet(t *testing.T) {
 				return offering("v1.35", "1.35.8") + offering("v1.36", "1.36.3") + offering("v1.37", "1.37.2")
 			}
 			return whole
-		}, "", "the facts of cp-1, cp-2 offer no release of v1.35 that all of them can get"},
+		}, "", "the package sources of cp-1, cp-2 offer no release of v1.35 that all of them can get"},
 		"no minor in between": {func(string) string { return offering("v1.37", "1.37.2") }, "", "refit-agent facts --minor v1.35 --minor v1.36 prints on the control-plane hosts"},
 	} {
 		t.Run(name, func(t *testing.T) {

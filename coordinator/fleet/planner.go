@@ -10,6 +10,7 @@ import (
 // skew and are never moved; of those with one, labels and kubelet count next to its status.
 func ForPlanner(machines []v1alpha1.Machine, nodes []corev1.Node) upgrade.Fleet {
 	var f upgrade.Fleet
+	f.HopPatch, f.HopUnknown = upgrade.PassedReleases(machines)
 	states := map[string]*upgrade.NodeState{}
 	for i := range nodes {
 		n := NodeOf(&nodes[i])

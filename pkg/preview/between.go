@@ -24,22 +24,34 @@ func (f *fleet) readBetween(hosts []Host) {
 	offered, names := map[string][][]upgrade.Version{}, map[string][]string{}
 	for _, in := range hosts {
 		h := f.hosts[in.Machine.Name]
-		if h.Facts == nil {
-			continue
-		}
 		for _, minor := range f.passed {
-			if releases, known := h.facts.Releases(h.Machine.Spec, minor); known && h.state().IsControlPlane() {
+			if assigned := upgrade.AssignedRelease(&h.Machine, minor); assigned != "" && in.Observed {
+				f.between.releases[minor] = assigned
+			}
+			if releases, known := h.releases(minor); known && h.state().IsControlPlane() {
 				offered[minor], names[minor] = append(offered[minor], releases), append(names[minor], h.Machine.Name)
 			}
 		}
 	}
 	for minor, lists := range offered {
+		if f.between.releases[minor] != "" {
+			continue // on its way there
+		}
 		if release := upgrade.CommonRelease(lists); release != "" {
 			f.between.releases[minor] = release
 		} else {
 			f.between.apart[minor] = names[minor]
 		}
 	}
+}
+
+// releases are what the host can get of a minor, as its facts say, or its agent where there are none.
+func (h *host) releases(minor string) (releases []upgrade.Version, known bool) {
+	if h.Facts != nil {
+		return h.facts.Releases(h.Machine.Spec, minor)
+	}
+	releases, _ = upgrade.ReportedReleases(&h.Machine, minor)
+	return releases, len(releases) > 0
 }
 
 // passes are the minors that a host's control plane passes through on its way, in order.
@@ -68,7 +80,7 @@ func (f *fleet) chosen(h *host, hop upgrade.Hop) {
 		return
 	}
 	h.note(upgrade.Finding{Severity: upgrade.SeverityInfo, Reason: FindingReleaseChosen, Message: fmt.Sprintf(
-		"%s is passed through with %s, the newest release that the facts of the control-plane hosts offer; the coordinator does not look for releases in between: in a cluster, set spec.versions.controlPlane and kubelet of every control-plane Machine to it first, then to the next minor",
+		"%s is passed through with %s, the newest release that the package sources of the control-plane hosts offer",
 		v.Minor(), v)})
 }
 
@@ -80,7 +92,7 @@ func (f *fleet) unknownBetween(h *host, blocked *upgrade.Blocked) *upgrade.Block
 	out := *blocked
 	for _, minor := range h.passes() {
 		if names := f.between.apart[minor]; len(names) > 0 {
-			out.Message += fmt.Sprintf("; the facts of %s offer no release of %s that all of them can get: bring their repositories to the same state", strings.Join(names, ", "), minor)
+			out.Message += fmt.Sprintf("; the package sources of %s offer no release of %s that all of them can get: bring their repositories to the same state", strings.Join(names, ", "), minor)
 			return &out
 		}
 	}

@@ -44,6 +44,8 @@ type Fleet struct {
 	Hosts []HostState
 	// HopPatch gives the release to use for a minor that is only passed through: v1.36 → v1.36.3.
 	HopPatch map[string]string
+	// HopUnknown says why the release for such a minor is not known.
+	HopUnknown map[string]string
 }
 
 // NodeState is what counts of the Node of a host.

@@ -139,7 +139,11 @@ func (v *View) hopTo(host HostState, now, wish Version) (Version, *Blocked) {
 	if patch, ok := ParseKubernetes(v.fleet.HopPatch[minor]); ok && patch.Minor() == minor {
 		return patch, nil
 	}
-	return Version{}, wait(ReasonHopVersionUnknown, "%s goes from %s to %s through %s, and which release of %s to take is not known: set spec.versions.controlPlane and spec.versions.kubelet of every control-plane Machine to one release of %s first (in the MachineDeployment's template, where they come from one), and on towards %s when all of them run it; leave the workers as they are until then", host.Name, now.Raw(), wish.Raw(), minor, minor, minor, wish.Raw())
+	why := ""
+	if text := v.fleet.HopUnknown[minor]; text != "" {
+		why = " (" + text + ")"
+	}
+	return Version{}, wait(ReasonHopVersionUnknown, "%s goes from %s to %s through %s, and which release of %s to take is not known%s: mend that, or set spec.versions.controlPlane and spec.versions.kubelet of every control-plane Machine to one release of %s first (in the MachineDeployment's template, where they come from one), and on towards %s when all of them run it; leave the workers as they are until then", host.Name, now.Raw(), wish.Raw(), minor, minor, why, minor, wish.Raw())
 }
 
 // kubeadmRole is First for one machine of a hop until it is through, then Other for the rest.

@@ -79,3 +79,62 @@ func TestTheRefusalForWantOfAReleaseCanBeFollowed(t *testing.T) {
 		assert.Equal(t, "v1.37.2", hosts[0].Versions.Kubelet)
 	}
 }
+
+func TestThePassedReleaseIsOneForAllControlPlanesAndStaysIt(t *testing.T) {
+	machine := func(name, api string, wish v1alpha1.KubernetesVersion, passed ...v1alpha1.PassedMinor) v1alpha1.Machine {
+		m := v1alpha1.Machine{}
+		m.Name = name
+		m.Spec.Versions = &v1alpha1.Versions{ControlPlane: wish}
+		m.Status.Versions = &v1alpha1.ObservedVersions{ControlPlane: &v1alpha1.ObservedControlPlane{APIServer: api}}
+		m.Status.PassedMinors = passed
+		return m
+	}
+	offers := func(releases ...v1alpha1.KubernetesVersion) v1alpha1.PassedMinor {
+		return v1alpha1.PassedMinor{Minor: "v1.35", Releases: releases}
+	}
+	onItsWay := machine("cp3", "v1.34.4", "v1.36.3", offers("v1.35.10"))
+	onItsWay.Status.Assignment = &v1alpha1.Assignment{Target: v1alpha1.Target{Versions: v1alpha1.Versions{ControlPlane: "v1.35.8"}}}
+	for name, tc := range map[string]struct {
+		machines []v1alpha1.Machine
+		want     string
+		why      string
+	}{
+		"the newest of one": {[]v1alpha1.Machine{machine("cp1", "v1.34.4", "v1.36.3", offers("v1.35.10", "v1.35.9"))}, "v1.35.10", ""},
+		"the newest of all": {[]v1alpha1.Machine{
+			machine("cp1", "v1.34.4", "v1.36.3", offers("v1.35.10", "v1.35.9")), machine("cp2", "v1.34.4", "v1.36.3", offers("v1.35.9", "v1.35.8")),
+		}, "v1.35.9", ""},
+		"what one of them is on its way to": {[]v1alpha1.Machine{machine("cp1", "v1.34.4", "v1.36.3", offers("v1.35.10")), onItsWay}, "v1.35.8", ""},
+		"one that has passed it is not asked": {[]v1alpha1.Machine{
+			machine("cp1", "v1.34.4", "v1.36.3", offers("v1.35.10")), machine("cp2", "v1.35.10", "v1.36.3"), machine("w1", "", ""),
+		}, "v1.35.10", ""},
+		"one that has not looked yet is waited for": {[]v1alpha1.Machine{
+			machine("cp1", "v1.34.4", "v1.36.3", offers("v1.35.10")), machine("cp2", "v1.34.4", "v1.36.3"),
+		}, "", "cp2 says: its agent has not looked for releases of v1.35 yet"},
+		"a repository that is away": {[]v1alpha1.Machine{
+			machine("cp1", "v1.34.4", "v1.36.3", v1alpha1.PassedMinor{Minor: "v1.35", Message: "403 Forbidden"}),
+		}, "", "cp1 says: 403 Forbidden"},
+		"nothing in common": {[]v1alpha1.Machine{
+			machine("cp1", "v1.34.4", "v1.36.3", offers("v1.35.10")), machine("cp2", "v1.34.4", "v1.36.3", offers("v1.35.8")),
+		}, "", "the package sources of cp1, cp2 offer no release of it that all of them can get"},
+		"a release of another minor is none": {[]v1alpha1.Machine{
+			machine("cp1", "v1.34.4", "v1.36.3", offers("v1.36.1", "bogus")),
+		}, "", "the package sources of cp1 offer no release"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			releases, unknown := PassedReleases(tc.machines)
+			assert.Equal(t, tc.want, releases["v1.35"])
+			if tc.why == "" {
+				assert.Empty(t, unknown)
+			} else {
+				assert.Contains(t, unknown["v1.35"], tc.why)
+			}
+		})
+	}
+}
+
+func TestTheRefusalForWantOfAReleaseSaysWhyItIsNotKnown(t *testing.T) {
+	cp := at("cp", "v1.34.4", "v1.34.4", wishBoth("v1.36.3"))
+	_, blocked := Hops(Fleet{Hosts: []HostState{cp}, HopUnknown: map[string]string{"v1.35": "cp says: 403 Forbidden"}})
+	requireBlocked(t, blocked["cp"], ReasonHopVersionUnknown)
+	assert.Contains(t, blocked["cp"].Message, "is not known (cp says: 403 Forbidden): mend that, or set spec.versions.controlPlane")
+}

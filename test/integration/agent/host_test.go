@@ -29,6 +29,7 @@ type host struct {
 
 	mu         sync.Mutex
 	kubelet    string
+	apiServer  string                   // "": no control plane
 	running    map[string]chan struct{} // units that work on an operation
 	runs       map[string]int           // how often an operation was begun from nothing
 	starts     map[string]int
@@ -78,6 +79,9 @@ func (h *host) Facts(context.Context, []string) (upgrade.Facts, error) {
 	}
 	for _, name := range []string{"kubeadm", "kubectl", "kubelet"} {
 		f.Packages.Installed = append(f.Packages.Installed, upgrade.InstalledPackage{Name: name, Version: deb(h.kubelet), State: "installed"})
+	}
+	if h.apiServer != "" {
+		f.Control = &upgrade.ControlFacts{APIServer: h.apiServer, ControllerManager: h.apiServer, Scheduler: h.apiServer}
 	}
 	return f, nil
 }

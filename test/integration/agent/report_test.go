@@ -48,6 +48,29 @@ func TestAgentPublishesFactsWithoutAnAssignmentAndThenIsSilent(t *testing.T) {
 	assert.Equal(t, v1alpha1.PhaseReady, c.machine().Status.Phase, "the coordinator's fields are left alone")
 }
 
+func TestAgentTellsWhatItCanGetOfTheMinorsThatItsControlPlanePassesThrough(t *testing.T) {
+	c := newCluster(t)
+	c.host.apiServer = "v1.35.4"
+	wish := func(versions string) {
+		require.NoError(t, c.srv.Apply(t.Context(), []byte(`{apiVersion: refit.dev/v1alpha1, kind: Machine, metadata: {name: `+c.name+`, namespace: refit}, spec: {roles: [Worker, ControlPlane], versions: `+versions+`}}`)))
+	}
+	wish("{kubelet: v1.35.4, controlPlane: v1.35.4}")
+	c.startAgent(nil)
+	c.eventually("reported", func(m *v1alpha1.Machine) bool { return m.Status.Versions != nil && m.Status.PassedMinors == nil })
+	wish("{kubelet: v1.37.2, controlPlane: v1.37.2}")
+	c.eventually("looked up", func(m *v1alpha1.Machine) bool {
+		p := m.Status.PassedMinors
+		return len(p) == 1 && p[0].Minor == "v1.36" && len(p[0].Releases) == 1 && p[0].Releases[0] == oldVersion
+	})
+	c.host.mu.Lock()
+	c.host.apiServer = oldVersion
+	c.host.mu.Unlock()
+	c.coordinate(func(s *v1alpha1.MachineStatus) { // a plan looks at the host anew
+		s.Assignment = &v1alpha1.Assignment{ID: "2-a", Generation: 2, Type: v1alpha1.OperationUpgrade, Target: v1alpha1.Target{Versions: v1alpha1.Versions{Kubelet: oldVersion}}}
+	})
+	c.eventually("gone once it is passed", func(m *v1alpha1.Machine) bool { return m.Status.PassedMinors == nil })
+}
+
 func TestAgentWaitsForAMachineThatDoesNotExistYet(t *testing.T) {
 	c := newCluster(t)
 	require.NoError(t, c.api.Delete(t.Context(), c.name, metav1.DeleteOptions{}))
