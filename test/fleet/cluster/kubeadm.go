@@ -3,6 +3,7 @@ package cluster
 import (
 	"fmt"
 	"net"
+	"path/filepath"
 	"strings"
 	"text/template"
 
@@ -22,6 +23,7 @@ type kubeadmValues struct {
 	PodSubnet, ServiceSubnet  string
 	ClusterName, CgroupDriver string
 	CRISocket                 string
+	AuditPolicy, AuditDir     string
 	IgnoredPreflight          []string
 	ControlPlane              bool
 	SkipCoreDNS               bool
@@ -38,6 +40,7 @@ func valuesFor(h hosts.Host, fleet, kubernetes string) kubeadmValues {
 		Kubernetes: kubernetes, Registry: daemon.RegistryHost, ClusterName: fleet,
 		PodSubnet: h.Site.PodSubnet().String(), ServiceSubnet: h.Site.ServiceSubnet().String(),
 		CgroupDriver: driver, CRISocket: criSocket, IgnoredPreflight: ignoredPreflight,
+		AuditPolicy: auditPolicyFile, AuditDir: filepath.Dir(AuditLog),
 	}
 }
 
@@ -85,6 +88,24 @@ imageRepository: {{.Registry}}
 networking:
   podSubnet: {{.PodSubnet}}
   serviceSubnet: {{.ServiceSubnet}}
+apiServer:
+  extraArgs:
+  - name: audit-policy-file
+    value: {{.AuditPolicy}}
+  - name: audit-log-path
+    value: {{.AuditDir}}/audit.log
+  - name: audit-log-maxsize
+    value: "500"
+  extraVolumes:
+  - name: audit-policy
+    hostPath: {{.AuditPolicy}}
+    mountPath: {{.AuditPolicy}}
+    readOnly: true
+    pathType: File
+  - name: audit-log
+    hostPath: {{.AuditDir}}
+    mountPath: {{.AuditDir}}
+    pathType: DirectoryOrCreate
 controllerManager:
   extraArgs:
   - name: allocate-node-cidrs
