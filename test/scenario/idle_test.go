@@ -74,17 +74,7 @@ func TestAnIdleAgentCostsAHostAlmostNothing(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), window+30*time.Minute)
 	defer cancel()
-	f, err := testfleet.Up(ctx, Options("idle", 1, os.Stderr))
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		if os.Getenv("REFIT_KEEP_FLEET") == "" {
-			require.NoError(t, f.Down(context.Background()))
-		}
-	})
-	env, err := Open(f, os.Stderr)
-	require.NoError(t, err)
-	require.NoError(t, env.Install(ctx))
-	require.NoError(t, env.Adopt(ctx))
+	env := costFleet(ctx, t)
 	time.Sleep(time.Minute) // what adopting has set in motion comes to rest
 
 	before := env.usages(ctx, t)
@@ -93,7 +83,7 @@ func TestAnIdleAgentCostsAHostAlmostNothing(t *testing.T) {
 	time.Sleep(window)
 	end := time.Now()
 	after := env.usages(ctx, t)
-	requests, err := f.Requests(start, end)
+	requests, err := env.Fleet.Requests(start, end)
 	require.NoError(t, err)
 
 	rows := env.costs(before, after, requests, end.Sub(start))
@@ -108,6 +98,23 @@ func TestAnIdleAgentCostsAHostAlmostNothing(t *testing.T) {
 	}
 	assert.Equal(t, units, env.unitsStarted(ctx, t), "an idle agent starts nothing on its host")
 	require.NotEmpty(t, requests, "the audit log has something in it")
+}
+
+// costFleet is a small fleet on which costs are measured.
+func costFleet(ctx context.Context, t *testing.T) *Env {
+	t.Helper()
+	f, err := testfleet.Up(ctx, Options("cost", 1, os.Stderr))
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		if os.Getenv("REFIT_KEEP_FLEET") == "" {
+			require.NoError(t, f.Down(context.Background()))
+		}
+	})
+	env, err := Open(f, os.Stderr)
+	require.NoError(t, err)
+	require.NoError(t, env.Install(ctx))
+	require.NoError(t, env.Adopt(ctx))
+	return env
 }
 
 func (e *Env) usages(ctx context.Context, t *testing.T) map[string]usage {
