@@ -20,7 +20,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Target",type=string,JSONPath=`.spec.versions.kubelet`,priority=1
 // +kubebuilder:printcolumn:name="Target-Runtime",type=string,JSONPath=`.spec.versions.containerRuntime.version`,priority=1
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="UpToDate")].reason`,priority=1
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.host) || (('ControlPlane' in self.spec.roles) == ('ControlPlane' in oldSelf.spec.roles) && ('Etcd' in self.spec.roles) == ('Etcd' in oldSelf.spec.roles))",message="spec.roles: ControlPlane and Etcd cannot be added or removed once the host has reported: a host does not change its role in place"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.host) || ((('ControlPlane' in self.spec.roles) == ('ControlPlane' in oldSelf.spec.roles) || ('ControlPlane' in self.spec.roles) == (has(oldSelf.status.versions) && has(oldSelf.status.versions.controlPlane))) && ('Etcd' in self.spec.roles) == ('Etcd' in oldSelf.spec.roles))",message="spec.roles: ControlPlane and Etcd cannot be added or removed once the host has reported, unless ControlPlane is what the host turned out to be: a host does not change its role in place"
 type Machine struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata.

@@ -35,7 +35,8 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.versions) || !has(self.versions.controlPlane) || 'ControlPlane' in self.roles",message="versions.controlPlane is only for machines with role ControlPlane: remove it, or add ControlPlane to roles"
 // +kubebuilder:validation:XValidation:rule="!has(self.versions) || !has(self.versions.etcd) || 'Etcd' in self.roles",message="versions.etcd is only for machines with role Etcd (a stacked etcd moves with versions.controlPlane): remove it, or add Etcd to roles"
 type MachineSpec struct {
-	// Roles of the host. ControlPlane and Etcd cannot be added or removed once the host has reported.
+	// Roles of the host. ControlPlane and Etcd cannot be added or removed once the host has reported,
+	// except that ControlPlane may be made to agree with what it reports.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=3
 	// +listType=set

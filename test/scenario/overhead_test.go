@@ -52,12 +52,12 @@ func TestAChangeOfTheRuntimeTakesTheHostAsLongAsByHand(t *testing.T) {
 	_, err := worker.Exec(ctx, nil, "systemctl", "stop", "refit-agent.service")
 	require.NoError(t, err)
 	for _, version := range []string{To.Containerd, From.Containerd} {
-		env.apt(ctx, t, worker, "--download-only", version)
+		env.apt(ctx, t, worker, version, "--download-only", "--reinstall")
 	}
 	for range 3 {
 		for _, version := range []string{To.Containerd, From.Containerd} {
 			start := time.Now()
-			env.apt(ctx, t, worker, "--no-download", version)
+			env.apt(ctx, t, worker, version, "--no-download")
 			_, err := worker.Exec(ctx, nil, "systemctl", "restart", "containerd.service")
 			require.NoError(t, err)
 			byHand = append(byHand, applied{change: time.Since(start)})
@@ -69,10 +69,11 @@ func TestAChangeOfTheRuntimeTakesTheHostAsLongAsByHand(t *testing.T) {
 	assert.LessOrEqual(t, ratio, overheadLimit)
 }
 
-func (e *Env) apt(ctx context.Context, t *testing.T, h *testfleet.Host, how, version string) {
+func (e *Env) apt(ctx context.Context, t *testing.T, h *testfleet.Host, version string, how ...string) {
 	t.Helper()
-	_, err := h.Exec(ctx, nil, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-y", how, "--allow-downgrades",
-		"-o", "Dpkg::Options::=--force-confold", "containerd.io="+version+"-1")
+	argv := append([]string{"env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-y", "--allow-downgrades",
+		"-o", "Dpkg::Options::=--force-confold", "containerd.io=" + version + "-1"}, how...)
+	_, err := h.Exec(ctx, nil, argv...)
 	require.NoError(t, err)
 }
 

@@ -267,7 +267,7 @@ var others = map[string]func(value any) bool{
 		return preflightID.MatchString(text) && strings.ToLower(text) != "all"
 	},
 	// About a change: a file alone changes nothing.
-	`!has(oldSelf.status) || !has(oldSelf.status.host) || (('ControlPlane' in self.spec.roles) == ('ControlPlane' in oldSelf.spec.roles) && ('Etcd' in self.spec.roles) == ('Etcd' in oldSelf.spec.roles))`: func(any) bool { return true },
+	`!has(oldSelf.status) || !has(oldSelf.status.host) || ((('ControlPlane' in self.spec.roles) == ('ControlPlane' in oldSelf.spec.roles) || ('ControlPlane' in self.spec.roles) == (has(oldSelf.status.versions) && has(oldSelf.status.versions.controlPlane))) && ('Etcd' in self.spec.roles) == ('Etcd' in oldSelf.spec.roles))`: func(any) bool { return true },
 }
 
 var preflightID = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*$`)

@@ -208,7 +208,7 @@ func TestValidObjectsSurviveARoundTrip(t *testing.T) {
 }
 
 func TestRolesOfAControlPlaneAreFixedOnceTheHostHasReported(t *testing.T) {
-	const refusal = "spec.roles: ControlPlane and Etcd cannot be added or removed once the host has reported: a host does not change its role in place"
+	const refusal = "spec.roles: ControlPlane and Etcd cannot be added or removed once the host has reported, unless ControlPlane is what the host turned out to be: a host does not change its role in place"
 	setRoles := func(name string, roles ...any) error {
 		o, err := machines(admin).Get(t.Context(), name, metav1.GetOptions{})
 		require.NoError(t, err)
@@ -219,11 +219,30 @@ func TestRolesOfAControlPlaneAreFixedOnceTheHostHasReported(t *testing.T) {
 	_, err := create(t, object(t, "Machine", "r1", "roles: [Worker]"))
 	require.NoError(t, err)
 	require.NoError(t, setRoles("r1", "ControlPlane"), "before the report, a mistake can be corrected")
-	setStatus(t, "r1", "host: {machineID: m}")
+	setStatus(t, "r1", "{host: {machineID: m}, versions: {controlPlane: {apiServer: v1.37.2}}}")
 
 	requireRefused(t, setRoles("r1", "Worker"), refusal)
 	requireRefused(t, setRoles("r1", "ControlPlane", "Etcd"), refusal)
 	require.NoError(t, setRoles("r1", "ControlPlane", "Worker"), "Worker comes and goes")
+}
+
+func TestARoleCanBeCorrectedToWhatTheHostTurnedOutToBe(t *testing.T) {
+	const refusal = "unless ControlPlane is what the host turned out to be"
+	setRoles := func(name string, roles ...any) error {
+		o, err := machines(admin).Get(t.Context(), name, metav1.GetOptions{})
+		require.NoError(t, err)
+		o.Object["spec"].(map[string]any)["roles"] = roles
+		_, err = machines(admin).Update(t.Context(), o, metav1.UpdateOptions{})
+		return err
+	}
+	for name, status := range map[string]string{"r2": "{host: {machineID: m}, versions: {controlPlane: {apiServer: Unknown}}}", "r3": "{host: {machineID: m}, versions: {kubelet: v1.37.2}}"} {
+		_, err := create(t, object(t, "Machine", name, "roles: [Worker]"))
+		require.NoError(t, err)
+		setStatus(t, name, status)
+	}
+	require.NoError(t, setRoles("r2", "ControlPlane", "Worker"), "it runs an API server, whatever its version")
+	requireRefused(t, setRoles("r2", "Worker"), refusal)
+	requireRefused(t, setRoles("r3", "ControlPlane"), refusal)
 }
 
 func TestStatusKeepsWhatAgentAndCoordinatorReport(t *testing.T) {
