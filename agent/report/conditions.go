@@ -36,6 +36,7 @@ func conditions(s State, now v1alpha1.MachineStatus) []metav1.Condition {
 	if s.Facts != nil {
 		set(restartPending(s.Facts))
 		set(conflicting(s.Facts))
+		set(packagesBroken(s.Facts))
 		set(certificates(s.Facts, s.Now))
 		set(drifted(s, now))
 	}
@@ -110,6 +111,13 @@ func conflicting(f *upgrade.Facts) *metav1.Condition {
 		names = append(names, strings.TrimSuffix(c.Name+": "+c.Detail, ": "))
 	}
 	return condition(v1alpha1.ConditionConflictingManager, true, "OtherUpdater", strings.Join(names, "; "))
+}
+
+func packagesBroken(f *upgrade.Facts) *metav1.Condition {
+	if message := upgrade.HalfInstalledMessage(f.HalfInstalled()); message != "" {
+		return condition(v1alpha1.ConditionPackagesBroken, true, upgrade.ReasonPackageDBBroken, message)
+	}
+	return condition(v1alpha1.ConditionPackagesBroken, false, "NoneBroken", "No package is half installed")
 }
 
 // certificates names the first to expire. Its date, not the days left, is in the

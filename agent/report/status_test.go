@@ -333,3 +333,15 @@ func TestDriftNamesItsCulprit(t *testing.T) {
 func operation(id string) *v1alpha1.Operation {
 	return &v1alpha1.Operation{ID: id, State: v1alpha1.OperationSuccessful}
 }
+
+func TestHalfInstalledPackagesAreACondition(t *testing.T) {
+	f := facts()
+	of := func() *metav1.Condition {
+		return meta.FindStatusCondition(report.Status(report.State{Facts: f, Now: now}).Conditions, v1alpha1.ConditionPackagesBroken)
+	}
+	assert.Equal(t, metav1.ConditionFalse, of().Status)
+	f.Packages.Installed[1].State = "half-configured"
+	require.Equal(t, metav1.ConditionTrue, of().Status)
+	assert.Equal(t, upgrade.ReasonPackageDBBroken, of().Reason)
+	assert.Contains(t, of().Message, "kubelet")
+}

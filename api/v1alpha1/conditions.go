@@ -13,6 +13,8 @@ const (
 	ConditionRestartPending = "RestartPending"
 	// ConditionConflictingManager (agent): another updater owns the host too.
 	ConditionConflictingManager = "ConflictingManager"
+	// ConditionPackagesBroken (agent): a broken transaction left packages half installed.
+	ConditionPackagesBroken = "PackagesBroken"
 	// ConditionCertificatesExpiring (agent): a certificate of the host runs out soon.
 	ConditionCertificatesExpiring = "CertificatesExpiring"
 
@@ -40,7 +42,7 @@ const (
 // AgentConditions are the condition types that only the agent of the host writes.
 var AgentConditions = []string{
 	ConditionStaged, ConditionDrifted, ConditionHeld, ConditionRestartPending,
-	ConditionConflictingManager, ConditionCertificatesExpiring,
+	ConditionConflictingManager, ConditionPackagesBroken, ConditionCertificatesExpiring,
 }
 
 // Unknown is the version of something that could not be read or understood. It blocks a plan and never triggers one.

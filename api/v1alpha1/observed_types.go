@@ -59,6 +59,9 @@ type ObservedRuntime struct {
 	// Text is name://version, as in Node status.
 	// +optional
 	Text string `json:"text,omitempty"`
+	// Installed is the version on disk, told only where the runtime is stopped: what a repair starts from.
+	// +optional
+	Installed string `json:"installed,omitempty"`
 }
 
 // ObservedOS is what the host says of its operating system.

@@ -30,3 +30,23 @@ func TestAHostWhoseKubeletDoesNotRunIsRepaired(t *testing.T) {
 	assert.Empty(t, list.Refused(), "the Node says what it was last")
 	assert.Equal(t, []int{1, 1}, []int{len(list.Items[0].Hops), len(list.Items[1].Hops)})
 }
+
+func TestAHostWhoseRuntimeIsDownIsRepairedFirst(t *testing.T) {
+	down := strings.Replace(worker("w", "v1.36.3", "v1.37.2"), `containerRuntime: {name: containerd, version: 2.1.4, text: "containerd://2.1.4"}`, "containerRuntime: {name: containerd, version: Unknown, installed: 2.1.4}", 1)
+	down = strings.Replace(down, "{kubelet: v1.37.2}", "{kubelet: v1.37.2, containerRuntime: {name: containerd, version: 2.1.5}}", 1)
+	require.Contains(t, down, "2.1.5")
+	list, err := planned(t, controlPlane("cp", "v1.37.2", "v1.37.2")+down, "", "w")
+	require.NoError(t, err)
+	item := list.Items[0]
+	require.Nil(t, item.Refusal)
+	require.Len(t, item.Hops, 2)
+	assert.Equal(t, "2.1.5", string(item.Hops[0].Target.ContainerRuntime.Version))
+	assert.EqualValues(t, "Restart", item.Hops[0].Disruption)
+	assert.EqualValues(t, "v1.37.2", item.Hops[1].Target.Kubelet)
+
+	broken := `  conditions: [{type: PackagesBroken, status: "True", reason: PackageDBBroken, message: "packages are half installed on this host: containerd", lastTransitionTime: 2026-01-01T00:00:00Z}]` + "\n"
+	list, err = planned(t, controlPlane("cp", "v1.37.2", "v1.37.2")+strings.Replace(strings.Replace(down, "Unknown, installed: 2.1.4", "Unknown", 1), "status:\n", "status:\n"+broken, 1), "", "w")
+	require.NoError(t, err)
+	require.NotNil(t, list.Items[0].Refusal)
+	assert.Equal(t, "PackageDBBroken", list.Items[0].Refusal.Reason, "what stopped it is named first")
+}

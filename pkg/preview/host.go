@@ -46,7 +46,12 @@ func versionFacts(f *upgrade.Facts, v *v1alpha1.ObservedVersions) {
 	}
 	if r := v.ContainerRuntime; r != nil {
 		f.Runtime = &upgrade.RuntimeFacts{Name: r.Name, Running: r.Version}
-		if parsed, ok := upgrade.ParseRuntime(r.Version); ok {
+		parsed, runs := upgrade.ParseRuntime(r.Version)
+		if !runs && r.Installed != "" {
+			f.Runtime.Running, f.Runtime.Installed, f.Runtime.Stopped = "", r.Installed, true
+			parsed, runs = upgrade.ParseRuntime(r.Installed)
+		}
+		if runs {
 			install(f, r.Name, parsed.Version.Upstream())
 		}
 	}
@@ -92,7 +97,7 @@ func after(f upgrade.Facts, t v1alpha1.Target, plan upgrade.Plan) upgrade.Facts 
 	}
 	if r := t.ContainerRuntime; r != nil && f.Runtime != nil {
 		runtime := *f.Runtime
-		runtime.Running, runtime.Installed = string(r.Version), string(r.Version)
+		runtime.Running, runtime.Installed, runtime.Stopped = string(r.Version), string(r.Version), false
 		f.Runtime = &runtime
 	}
 	for _, step := range plan.Steps {

@@ -21,9 +21,9 @@ type wanted struct {
 
 // check refuses what no step could make right, before anything is planned.
 func (p *planner) check() error {
-	for _, one := range []func() error{p.checkIdentity, p.checkMissingRole, p.checkControlPlane, p.checkKubelet, p.checkRuntime, p.checkPackages, p.checkEtcd} {
+	for _, one := range []func() error{p.checkIdentity, p.checkMissingRole, p.checkControlPlane, p.checkKubelet, p.checkRuntime, p.checkDown, p.checkPackages, p.checkEtcd} {
 		if err := one(); err != nil {
-			return err
+			return p.cause(err)
 		}
 	}
 	if !p.work() {
@@ -31,7 +31,7 @@ func (p *planner) check() error {
 	}
 	for _, one := range []func() error{p.checkOS, p.checkArchitecture, p.checkRoles, p.checkDatabase, p.checkSkew, p.checkPairing} {
 		if err := one(); err != nil {
-			return err
+			return p.cause(err)
 		}
 	}
 	p.noteUnhandled()
@@ -152,12 +152,18 @@ func (p *planner) checkRuntime() error {
 	if seen.Name != string(r.Name) {
 		return refuse(ReasonRuntimeMismatch, "this host runs %s and spec wants %s: changing the container runtime in place is not supported; set spec.versions.containerRuntime.name to %s", seen.Name, r.Name, seen.Name)
 	}
-	if seen.Running == "" { // what is installed says nothing of what containers run under
+	last := seen.last()
+	if last == "" { // what is installed says nothing of what containers run under
 		return wait(ReasonVersionUnknown, "%s does not answer on this host, so it is not known what %s %s would replace: see that the runtime runs (systemctl status %s)", seen.Name, r.Name, r.Version, seen.Name)
 	}
-	now, ok := ParseRuntime(seen.Running)
+	now, ok := ParseRuntime(last)
 	if !ok {
-		return wait(ReasonVersionUnknown, "the version of %s on this host is %q, which is no version: nothing is planned on a guess; see that it runs and answers", seen.Name, seen.Running)
+		return wait(ReasonVersionUnknown, "the version of %s on this host is %q, which is no version: nothing is planned on a guess; see that it runs and answers", seen.Name, last)
+	}
+	if seen.down() {
+		if blocked := crossesStopped(seen.Name+" of this host", now.Version, want); blocked != nil {
+			return blocked
+		}
 	}
 	return p.judgeRuntime(want, now.Version)
 }
@@ -173,7 +179,7 @@ func (p *planner) judgeRuntime(want, now Version) error {
 	name := p.in.Assignment.Target.ContainerRuntime.Name
 	p.want.runtime, p.want.runtimeNow = want, now
 	pkg, packaged := p.runtimePackage()
-	p.want.runtimeChanges = !now.Equal(want) || packaged && !carries(pkg.Version, want.Upstream())
+	p.want.runtimeChanges = !now.Equal(want) || p.in.Facts.Runtime.down() || packaged && !carries(pkg.Version, want.Upstream())
 	if p.want.runtimeChanges && !packaged {
 		return p.notPackaged("%s runs %s on this host but none of the packages %s is installed: Refit moves packages, and leaves a runtime that was installed otherwise alone", name, now.Raw(), strings.Join(runtimePackages[name], ", "))
 	}
@@ -289,18 +295,20 @@ func (p *planner) checkDatabase() error {
 	return nil
 }
 
-// checkHalfInstalled waits for packages that a broken transaction left behind: they are neither there nor gone.
+// checkHalfInstalled waits for what a broken transaction left behind.
 func (p *planner) checkHalfInstalled() error {
-	broken := slices.Clone(p.in.Facts.Packages.Broken)
-	for _, pkg := range p.in.Facts.Packages.Installed {
-		if pkg.Version != "" && !pkg.installed() && !slices.Contains(broken, pkg.Name) {
-			broken = append(broken, pkg.Name)
-		}
+	if message := HalfInstalledMessage(p.in.Facts.HalfInstalled()); message != "" {
+		return wait(ReasonPackageDBBroken, "%s", message)
 	}
-	if len(broken) == 0 {
-		return nil
+	return nil
+}
+
+// cause is a refusal with what is behind it named first.
+func (p *planner) cause(err error) error {
+	if blocked := IsBlocked(err); blocked != nil {
+		return causedBy(HalfInstalledMessage(p.in.Facts.HalfInstalled()), blocked)
 	}
-	return wait(ReasonPackageDBBroken, "packages are half installed on this host: %s; finish them (on apt hosts: dpkg --configure -a; on dnf hosts: dnf remove --duplicates), then the plan goes on by itself", strings.Join(broken, ", "))
+	return err
 }
 
 // checkSkew keeps the kubelet between the oldest API server and the skew behind the newest.

@@ -99,8 +99,11 @@ type RuntimeFacts struct {
 	Running   string `json:"running,omitempty"` // as the daemon answers
 	Installed string `json:"installed,omitempty"`
 	Unit      string `json:"unit,omitempty"`
-	Endpoint  string `json:"endpoint,omitempty"`
-	Ready     bool   `json:"ready,omitempty"`
+	// Stopped says that its unit is there and has no process. Without an answer and
+	// without that, what runs is unknown.
+	Stopped  bool   `json:"stopped,omitempty"`
+	Endpoint string `json:"endpoint,omitempty"`
+	Ready    bool   `json:"ready,omitempty"`
 	// CgroupDriver is systemd or cgroupfs, as effective.
 	CgroupDriver string `json:"cgroupDriver,omitempty"`
 	SandboxImage string `json:"sandboxImage,omitempty"`

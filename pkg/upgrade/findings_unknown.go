@@ -19,7 +19,7 @@ var factsNeeded = []factNeeded{
 	{"kubelet.configuration", (*planner).movesKubelet, "its configuration could hold what the new kubelet does not take"},
 	{"kubelet.state", (*planner).restarts, "the kubelet could not start again on the state it has kept"},
 	{"containerRuntime", (*planner).restarts, "the kubelet and the runtime could not fit each other"},
-	{"containerRuntime.ready", (*planner).restarts, "the kubelet and the runtime could use two cgroup drivers"},
+	{"containerRuntime.ready", (*planner).asksRuntime, "the kubelet and the runtime could use two cgroup drivers"},
 	{"containerRuntime.configuration", (*planner).movesRuntime, "its configuration could hold what the new runtime refuses"},
 	{"os.cgroupVersion", (*planner).movesKubelet, "the new kubelet could refuse the host's cgroups"},
 	{"controlPlane.manifests", (*planner).movesControlPlane, "a component could have what the new one does not take"},
@@ -59,7 +59,11 @@ func (p *planner) movesRuntime() bool      { return p.want.runtimeChanges }
 func (p *planner) movesControlPlane() bool { return p.want.controlPlaneChanges }
 func (p *planner) movesPackages() bool     { return len(p.changes) > 0 }
 func (p *planner) restarts() bool          { return p.restarted || p.want.controlPlaneChanges }
-func (p *planner) reboots() bool           { return p.disruption == v1alpha1.DisruptionReboot }
+
+// asksRuntime says that the plan builds on what the runtime answers; one that is known to be down has no answer.
+func (p *planner) asksRuntime() bool { return p.restarts() && !p.in.Facts.Runtime.down() }
+
+func (p *planner) reboots() bool { return p.disruption == v1alpha1.DisruptionReboot }
 
 func (p *planner) movesControlPlaneMinor() bool {
 	return p.want.controlPlaneChanges && !p.want.controlPlane.SameMinor(p.oldestOfControlPlane())

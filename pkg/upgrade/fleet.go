@@ -20,6 +20,9 @@ type HostState struct {
 	APIServer APIServerSign
 	// NotReady says that the Node is not ready, as the cluster sees it.
 	NotReady bool
+	// PackagesBroken says what is half installed on the host, "" for nothing: a daemon that
+	// does not answer is so because of it.
+	PackagesBroken string
 	// Managed says that the host has a Machine; others count for skew but are never moved.
 	Managed bool
 	// Wish is spec.versions of a managed host.
@@ -75,6 +78,7 @@ func StateOf(m *v1alpha1.Machine, node *NodeState, facts *Facts) HostState {
 	osMet, _, _ := UpToDate(v1alpha1.MachineSpec{MachineTemplateSpec: v1alpha1.MachineTemplateSpec{OS: m.Spec.OS}}, m.Status)
 	h.OSPending = m.Spec.OS != nil && !osMet
 	h.Sidelined = m.Spec.Paused || m.Spec.Availability == v1alpha1.AvailabilityOutOfService || Failed(m)
+	h.PackagesBroken = packagesBroken(m, facts)
 	h.First = m.Status.Assignment != nil && m.Status.Assignment.KubeadmRole == v1alpha1.KubeadmFirst
 	return h
 }

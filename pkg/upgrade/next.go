@@ -22,7 +22,7 @@ func NextTarget(fleet Fleet, host HostState, wish v1alpha1.Versions) (v1alpha1.T
 func (v *View) NextTarget(host HostState, wish v1alpha1.Versions) (v1alpha1.Target, v1alpha1.KubeadmRole, v1alpha1.Skew, *Blocked) {
 	n := &next{view: v, host: host, wish: wish}
 	if err := n.plan(); err != nil {
-		return v1alpha1.Target{}, "", v1alpha1.Skew{}, err
+		return v1alpha1.Target{}, "", v1alpha1.Skew{}, causedBy(host.PackagesBroken, err)
 	}
 	return n.target, n.role, n.skew, nil
 }
@@ -44,6 +44,9 @@ type next struct {
 
 func (n *next) plan() *Blocked {
 	if err := n.host.RoleMismatch(); err != nil {
+		return err
+	}
+	if first, err := n.repair(); first {
 		return err
 	}
 	n.last = true
@@ -195,7 +198,7 @@ func (n *next) kubelet(hop Version) *Blocked {
 	}
 	if !n.host.kubeletRuns() {
 		if err := n.deadKubelet(now, wish, hop); err != nil {
-			return err
+			return n.mend(err, hop)
 		}
 	}
 	if now.Equal(wish) {
@@ -335,8 +338,8 @@ func (n *next) goesTo(h HostState, version Version) bool {
 // say what it is holds the whole window: unknown is not older than anything.
 func (n *next) ride() *Blocked {
 	if r := n.wish.ContainerRuntime; r != nil && r.Version != "" && !runtimeAt(n.host.Versions.ContainerRuntime, r) {
-		if text := runtimeSeen(n.host.Versions.ContainerRuntime); !runtimeKnown(text) {
-			return wait(ReasonVersionUnknown, "the container runtime of %s reports version %q, which is no version, and spec wants %s %s: nothing is planned on a guess; see that the runtime runs on the host and answers", n.host.Name, text, r.Name, r.Version)
+		if err := n.host.runtimeMovable(r); err != nil {
+			return err
 		}
 		n.target.ContainerRuntime = r.DeepCopy()
 	}

@@ -32,6 +32,8 @@ func (f *Facts) Versions() *v1alpha1.ObservedVersions {
 		v.ContainerRuntime = &v1alpha1.ObservedRuntime{Name: r.Name, Version: orUnknown(r.Running)}
 		if r.Running != "" {
 			v.ContainerRuntime.Text = r.Name + "://" + r.Running
+		} else if r.Stopped {
+			v.ContainerRuntime.Installed = r.Installed
 		}
 	}
 	return v

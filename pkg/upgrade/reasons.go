@@ -22,6 +22,7 @@ const (
 	ReasonDependencyUnsolvable    = "DependencyUnsolvable"
 	ReasonRuntimeMismatch         = "RuntimeMismatch"
 	ReasonRuntimeTooOld           = "RuntimeTooOld"
+	ReasonRuntimeStopped          = "RuntimeStopped"
 	ReasonRoleMismatch            = "RoleMismatch"
 	ReasonNodeIdentityMismatch    = "NodeIdentityMismatch"
 	ReasonPackageInvalid          = "PackageInvalid"

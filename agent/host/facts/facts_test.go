@@ -228,6 +228,35 @@ func TestARuntimeThatDoesNotAnswerHasNoRunningVersion(t *testing.T) {
 	assert.Contains(t, fields(g.facts.Problems), "containerRuntime.running")
 }
 
+// Down is known of a unit without a process alone: one that hangs may run something else than what is installed.
+func TestARuntimeIsDownWhereItsUnitHasNoProcess(t *testing.T) {
+	for name, tc := range map[string]struct {
+		status systemd.Status
+		err    error
+		want   bool
+	}{
+		"it failed":                   {systemd.Status{LoadState: "loaded", ActiveState: "failed"}, errors.New("connection refused"), true},
+		"it waits for its restart":    {systemd.Status{LoadState: "loaded", ActiveState: "activating", SubState: "auto-restart"}, errors.New("no such file"), true},
+		"it runs and does not answer": {systemd.Status{LoadState: "loaded", ActiveState: "active", MainPID: 1 << 30}, errors.New("deadline exceeded"), false},
+		"it starts":                   {systemd.Status{LoadState: "loaded", ActiveState: "activating", MainPID: 1 << 30}, errors.New("connection refused"), false},
+		"there is no unit":            {systemd.Status{LoadState: "not-found", ActiveState: "inactive"}, errors.New("connection refused"), false},
+		"it answers all the same":     {systemd.Status{LoadState: "loaded", ActiveState: "inactive"}, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := New(tree(t, map[string]string{"var/lib/kubelet/config.yaml": "containerRuntimeEndpoint: unix:///run/containerd/containerd.sock\n"}), units{known: map[string]systemd.Status{"containerd.service": tc.status}})
+			d := daemon{err: tc.err}
+			if tc.err == nil {
+				d = daemon{name: "containerd", version: "v1.7.28"}
+			}
+			p.Runtime, p.Runner = func(string) Runtime { return d }, &program{}
+			g := gather(p)
+			_ = g.runtime(t.Context())
+			require.NotNil(t, g.facts.Runtime)
+			assert.Equal(t, tc.want, g.facts.Runtime.Stopped)
+		})
+	}
+}
+
 func TestComponentsGoByTheImageThatRuns(t *testing.T) {
 	pod := func(name, image string) string {
 		return "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - name: " + name + "\n    image: " + image + "\n"

@@ -73,6 +73,7 @@ func (g *gathering) installedRuntime(ctx context.Context, r *upgrade.RuntimeFact
 	program := command.Find(strings.TrimSuffix(unit, ".service"))
 	if status.Exists() {
 		r.Unit = unit
+		r.Stopped = r.Running == "" && status.MainPID == 0 && status.ActiveState != "active"
 	}
 	if status.MainPID != 0 {
 		if path, err := programOf(status.MainPID); err == nil {
