@@ -14,22 +14,22 @@ type setGate struct{ gate, value, where string }
 // another value: a component that is told one of either does not start.
 func removedGates(p *planner) []Finding {
 	var out []Finding
-	if k := p.in.Facts.Kubelet; k != nil && p.want.kubeletChanges {
+	if k, next := p.in.Facts.Kubelet, p.kubeletComing(); k != nil && next.Known() {
 		for _, g := range kubeletGates(k) {
-			out = append(out, g.judge(p.want.kubelet, "the kubelet", "a kubeadm cluster also has it in the ConfigMap kubelet-config")...)
+			out = append(out, g.judge(next.Version, "the kubelet", "a kubeadm cluster also has it in the ConfigMap kubelet-config", next.why())...)
 		}
 	}
 	if control := p.in.Facts.Control; control != nil && p.want.controlPlaneChanges {
 		for _, g := range manifestGates(control) {
-			out = append(out, g.judge(p.want.controlPlane, "it", "kubeadm writes it anew from extraArgs in the ConfigMap kubeadm-config of kube-system")...)
+			out = append(out, g.judge(p.want.controlPlane, "it", "kubeadm writes it anew from extraArgs in the ConfigMap kubeadm-config of kube-system", "")...)
 		}
 	}
 	return out
 }
 
-func (g setGate) judge(target Version, who, also string) []Finding {
+func (g setGate) judge(target Version, who, also, why string) []Finding {
 	if minor, removed := goneBy(featureGatesRemoved, g.gate, target); removed {
-		return []Finding{failure(FindingGateRemoved, "%s sets the feature gate %s, which does not exist from v1.%d on, so %s would not start: remove it there (%s), then retry", g.where, g.gate, minor, who, also)}
+		return []Finding{failure(FindingGateRemoved, "%s sets the feature gate %s, which does not exist from v1.%d on, so %s would not start: remove it there (%s), then retry%s", g.where, g.gate, minor, who, also, why)}
 	}
 	locked := ""
 	if _, on := goneBy(featureGatesLockedOn, g.gate, target); on {
@@ -41,7 +41,7 @@ func (g setGate) judge(target Version, who, also string) []Finding {
 	if locked == "" || !strings.EqualFold(g.value, "true") && !strings.EqualFold(g.value, "false") || strings.EqualFold(g.value, locked) {
 		return nil
 	}
-	return []Finding{failure(FindingGateLocked, "%s sets the feature gate %s to %s, which %s has locked to %s, so %s would not start: remove it there (%s), then retry", g.where, g.gate, g.value, target.Minor(), locked, who, also)}
+	return []Finding{failure(FindingGateLocked, "%s sets the feature gate %s to %s, which %s has locked to %s, so %s would not start: remove it there (%s), then retry%s", g.where, g.gate, g.value, target.Minor(), locked, who, also, why)}
 }
 
 // kubeletGates are those of its configuration and of its flags, sorted.

@@ -10,15 +10,16 @@ import (
 // removedFlags finds flags that the target's kubelet no longer knows, wherever they are set.
 func removedFlags(p *planner) []Finding {
 	k := p.in.Facts.Kubelet
-	if k == nil || !p.want.kubeletChanges {
+	next := p.kubeletComing()
+	if k == nil || !next.Known() {
 		return nil
 	}
 	var out []Finding
 	for _, path := range sortedKeys(k.FlagSources) {
 		for _, flag := range flagsIn(k.FlagSources[path]) {
-			minor, removed := goneBy(kubeletFlagsRemoved, flag, p.want.kubelet)
+			minor, removed := goneBy(kubeletFlagsRemoved, flag, next.Version)
 			if removed && !p.kubeadmCleans(path, flag) {
-				out = append(out, failure(FindingFlagRemoved, "%s sets --%s for the kubelet, which kubelets from v1.%d do not know and so would not start: remove it there, then retry", path, flag, minor))
+				out = append(out, failure(FindingFlagRemoved, "%s sets --%s for the kubelet, which kubelets from v1.%d do not know and so would not start: remove it there, then retry%s", path, flag, minor, next.why()))
 			}
 		}
 	}
@@ -60,16 +61,17 @@ const cgroupV1Minor = "v1.35.0"
 // cgroupVersion refuses to bring a host of cgroup v1 a kubelet that would not start on it.
 func cgroupVersion(p *planner) []Finding {
 	floor, _ := ParseKubernetes(cgroupV1Minor)
-	crosses := p.want.kubeletChanges && p.want.kubelet.MinorsAhead(floor) >= 0 && p.want.kubeletNow.MinorsAhead(floor) < 0
+	next := p.kubeletComing()
+	crosses := next.Known() && next.MinorsAhead(floor) >= 0 && p.kubeletLast().MinorsAhead(floor) < 0
 	if !crosses || p.in.Facts.OS.CgroupVersion != 1 {
 		return nil
 	}
 	k := p.in.Facts.Kubelet
 	fails, said := k.Configuration["failCgroupV1"].(bool)
 	if said && !fails || flagValue(k, "fail-cgroupv1") == "false" {
-		return []Finding{warning(FindingCgroupV1, "this host uses cgroup v1, which kubelet %s still takes since failCgroupV1 is false, and a later one will not: boot the host with systemd.unified_cgroup_hierarchy=1", p.want.kubelet.Raw())}
+		return []Finding{warning(FindingCgroupV1, "this host uses cgroup v1, which kubelet %s still takes since failCgroupV1 is false, and a later one will not: boot the host with systemd.unified_cgroup_hierarchy=1", next.Raw())}
 	}
-	return []Finding{failure(FindingCgroupV1, "this host uses cgroup v1, on which kubelets from v1.35 do not start: boot it with systemd.unified_cgroup_hierarchy=1, or set failCgroupV1: false in the kubelet's configuration (in a kubeadm cluster in the ConfigMap kubelet-config, too), then retry")}
+	return []Finding{failure(FindingCgroupV1, "this host uses cgroup v1, on which kubelets from v1.35 do not start: boot it with systemd.unified_cgroup_hierarchy=1, or set failCgroupV1: false in the kubelet's configuration (in a kubeadm cluster in the ConfigMap kubelet-config, too), then retry%s", next.why())}
 }
 
 // goneBy says whether something is removed at or before a target, and in which minor.

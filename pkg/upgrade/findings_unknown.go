@@ -54,7 +54,7 @@ func unknownFacts(p *planner) []Finding {
 }
 
 func (p *planner) namesNode() bool         { return p.in.Machine != "" }
-func (p *planner) movesKubelet() bool      { return p.want.kubeletChanges }
+func (p *planner) movesKubelet() bool      { return p.kubeletComing().Known() }
 func (p *planner) movesRuntime() bool      { return p.want.runtimeChanges }
 func (p *planner) movesControlPlane() bool { return p.want.controlPlaneChanges }
 func (p *planner) movesPackages() bool     { return len(p.changes) > 0 }

@@ -22,20 +22,30 @@ const toldDriver = "it wants to be told the cgroup driver by the runtime"
 
 // checkPairing sees that the kubelet after the hop takes the runtime after the hop.
 func (p *planner) checkPairing() error {
-	r := p.in.Facts.Runtime
-	if !p.want.kubeletChanges && !p.want.runtimeChanges || r == nil {
+	r, next := p.in.Facts.Runtime, p.kubeletComing()
+	if !next.Known() && !p.want.runtimeChanges || r == nil {
 		return nil
 	}
 	after := p.kubeletAfter()
-	runtime := p.want.runtime
-	if !runtime.Known() {
-		seen, _ := ParseRuntime(firstOf(runtimeText(r)...))
-		runtime = seen.Version
+	runtime := p.runtimeAfter()
+	if next.follows {
+		after, runtime = next.Version, p.runtimeComing()
 	}
 	if _, judged := runtimeFloors[v1alpha1.RuntimeName(r.Name)]; judged && !runtime.Known() {
 		return wait(ReasonVersionUnknown, "the version of %s on this host is %q, so it is not known whether kubelet %s takes it: see that the runtime runs", r.Name, firstOf(runtimeText(r)...), after.Raw())
 	}
 	return p.checkFloors(r.Name, runtime, after)
+}
+
+// runtimeComing is the runtime that a kubelet finds which follows its control plane: that of
+// spec, which moves before it.
+func (p *planner) runtimeComing() Version {
+	if wish := p.in.Spec.Versions.ContainerRuntime; wish != nil {
+		if v, ok := ParseRelease(string(wish.Version)); ok {
+			return v
+		}
+	}
+	return p.runtimeAfter()
 }
 
 // checkFloors looks a pair up in the table. Under a kubelet that is not known a runtime may only go forward.
@@ -48,7 +58,7 @@ func (p *planner) checkFloors(name string, runtime, kubelet Version) error {
 		case !kubelet.Known() && runtime.LessThan(p.want.runtimeNow):
 			return wait(ReasonVersionUnknown, "the version of the kubelet on this host is not known, so neither is whether it takes %s %s: see that the kubelet runs", name, runtime.Raw())
 		case kubelet.Known() && kubelet.MinorsAhead(from) >= 0:
-			return refuse(ReasonRuntimeTooOld, "kubelet %s does not take %s %s (%s): set spec.versions.containerRuntime.version to %s or newer, which moves first in the same window", kubelet.Raw(), name, runtime.Raw(), floor.why, floor.runtime)
+			return refuse(ReasonRuntimeTooOld, "kubelet %s does not take %s %s (%s): set spec.versions.containerRuntime.version to %s or newer, which moves first in the same window%s", kubelet.Raw(), name, runtime.Raw(), floor.why, floor.runtime, p.kubeletComing().why())
 		}
 	}
 	return nil
