@@ -13,9 +13,6 @@ import (
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
-// certificateWarning is how long before its end a certificate is reported.
-const certificateWarning = 30 * 24 * time.Hour
-
 // conditions are the agent's own, in the order of AgentConditions, on top of those reported before.
 func conditions(s State, now v1alpha1.MachineStatus) []metav1.Condition {
 	var out []metav1.Condition
@@ -37,7 +34,7 @@ func conditions(s State, now v1alpha1.MachineStatus) []metav1.Condition {
 		set(restartPending(s.Facts))
 		set(conflicting(s.Facts))
 		set(packagesBroken(s.Facts))
-		set(certificates(s.Facts, s.Now))
+		set(certificates(s.Facts, s.Spec, s.Now))
 		set(drifted(s, now))
 	}
 	slices.SortFunc(out, func(a, b metav1.Condition) int {
@@ -122,17 +119,21 @@ func packagesBroken(f *upgrade.Facts) *metav1.Condition {
 
 // certificates names the first to expire. Its date, not the days left, is in the
 // message: that would be another message, and a write, every day.
-func certificates(f *upgrade.Facts, now time.Time) *metav1.Condition {
+func certificates(f *upgrade.Facts, spec v1alpha1.MachineSpec, now time.Time) *metav1.Condition {
 	if len(f.Certs) == 0 {
 		return nil
 	}
-	first := slices.MinFunc(f.Certs, func(a, b upgrade.CertFacts) int { return a.NotAfter.Compare(b.NotAfter) })
-	date := first.NotAfter.UTC().Format(time.RFC3339)
-	if first.NotAfter.Before(now) {
-		return condition(v1alpha1.ConditionCertificatesExpiring, true, "Expired", first.Path+" expired at "+date)
+	lapsing := f.Lapsing(now.Add(upgrade.CertificateWarning))
+	if len(lapsing) == 0 {
+		return condition(v1alpha1.ConditionCertificatesExpiring, false, "Valid", "All certificates are valid for more than 30 days")
 	}
-	if first.NotAfter.Before(now.Add(certificateWarning)) {
-		return condition(v1alpha1.ConditionCertificatesExpiring, true, "ExpiresSoon", first.Path+" expires at "+date)
+	first := lapsing[0]
+	date, renewal := first.NotAfter.UTC().Format(time.RFC3339), first.Renewal()
+	if spec.Paused {
+		renewal = "the machine is paused, so no upgrade renews it; " + renewal
 	}
-	return condition(v1alpha1.ConditionCertificatesExpiring, false, "Valid", "All certificates are valid for more than 30 days")
+	if !first.NotAfter.After(now) {
+		return condition(v1alpha1.ConditionCertificatesExpiring, true, "Expired", fmt.Sprintf("%s expired at %s; %s", first.Path, date, renewal))
+	}
+	return condition(v1alpha1.ConditionCertificatesExpiring, true, "ExpiresSoon", fmt.Sprintf("%s expires at %s; %s", first.Path, date, renewal))
 }

@@ -334,6 +334,25 @@ func operation(id string) *v1alpha1.Operation {
 	return &v1alpha1.Operation{ID: id, State: v1alpha1.OperationSuccessful}
 }
 
+func TestACertificateThatNobodyReadsIsNotReported(t *testing.T) {
+	f := facts()
+	f.Certs = []upgrade.CertFacts{{Path: "/var/lib/kubelet/pki/kubelet.crt", NotAfter: now.Add(-time.Hour)}, {Path: "/etc/kubernetes/pki/apiserver.crt", NotAfter: now.Add(90 * 24 * time.Hour)}}
+	of := func(paused bool) *metav1.Condition {
+		state := report.State{Facts: f, Now: now}
+		state.Spec.Paused = paused
+		return meta.FindStatusCondition(report.Status(state).Conditions, v1alpha1.ConditionCertificatesExpiring)
+	}
+	assert.Equal(t, "Valid", of(false).Reason)
+	f.Certs[1].NotAfter = now.Add(20 * 24 * time.Hour)
+	assert.Contains(t, of(false).Message, "skipping upgrades also skips kubeadm's yearly renewal")
+	assert.NotContains(t, of(false).Message, "the machine is paused")
+	assert.Contains(t, of(true).Message, "the machine is paused, so no upgrade renews it")
+	f.Certs = append(f.Certs, upgrade.CertFacts{Path: "/etc/kubernetes/pki/ca.crt", NotAfter: now.Add(10 * 24 * time.Hour)})
+	assert.Contains(t, of(false).Message, "nothing renews a certificate authority")
+	f.Certs = append(f.Certs, upgrade.CertFacts{Path: "/var/lib/kubelet/pki/kubelet-client-current.pem", NotAfter: now.Add(5 * 24 * time.Hour)})
+	assert.Contains(t, of(false).Message, "rotateCertificates")
+}
+
 func TestHalfInstalledPackagesAreACondition(t *testing.T) {
 	f := facts()
 	of := func() *metav1.Condition {

@@ -117,15 +117,15 @@ func (h *Host) Plan(ctx context.Context, document Document) (preview.PlanList, e
 	if message := upgrade.RoleContradiction(machine.Spec.Roles, &facts); message != "" {
 		return preview.PlanList{}, object.Errorf("spec.roles", "%s", message)
 	}
-	assignment := standalone(machine.Spec)
+	assignment, now := standalone(machine.Spec), time.Now()
 	plan, err := planning.Draft(ctx, h, upgrade.PlanInput{
 		Machine: machine.Name, Spec: machine.Spec, Assignment: assignment,
-		Facts: facts, Record: store.New(store.DefaultDir).Record(), Standalone: true, Now: time.Now(),
+		Facts: facts, Record: store.New(store.DefaultDir).Record(), Standalone: true, Now: now,
 	})
 	if err != nil && upgrade.IsBlocked(err) == nil {
 		err = &upgrade.Blocked{Reason: planning.ReasonSourceUnavailable, Message: err.Error()}
 	}
-	return preview.One(machine, facts, assignment, plan, err), nil
+	return preview.One(machine, facts, assignment, plan, now, err), nil
 }
 
 // standalone is the assignment that a host gives itself: the whole wish in one hop.

@@ -89,7 +89,8 @@ func (f *Fleet) host(m *machine) (preview.Host, error) {
 		if h.Refusal, err = unwritable(m, claims[0]); err != nil {
 			return h, err
 		}
-		if claims[0].Spec.Paused {
+		h.Gate = upgrade.UnsupportedStrategy(claims[0])
+		if h.Paused = claims[0].Spec.Paused; h.Paused {
 			h.Findings = append(h.Findings, upgrade.Finding{Severity: upgrade.SeverityInfo, Reason: FindingPoolPaused,
 				Message: fmt.Sprintf("MachineDeployment %s is paused: nothing is granted until it is resumed", h.Pool)})
 		}

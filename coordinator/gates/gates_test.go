@@ -54,6 +54,16 @@ func TestAHoldIsToldOnce(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(v.Message, "/etc/refit/hold"), v.Message)
 }
 
+func TestAPauseSaysWhichCertificatesLapseMeanwhile(t *testing.T) {
+	lapsing := func(m *v1alpha1.Machine) {
+		m.Spec.Paused = true
+		m.Status.Conditions = append(m.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionCertificatesExpiring, Status: metav1.ConditionTrue, Message: "apiserver.crt expires soon"})
+	}
+	f := New().Machine("w1", "", worker, Of(lapsing)).Machine("w2", "", worker, Of(func(m *v1alpha1.Machine) { m.Spec.Paused = true })).Build()
+	assert.Contains(t, gates.Check(f, f.Find("w1")).Message, "; meanwhile apiserver.crt expires soon")
+	assert.NotContains(t, gates.Check(f, f.Find("w2")).Message, "meanwhile")
+}
+
 func locked(m *v1alpha1.Machine) {
 	m.Status.Conditions = append(m.Status.Conditions, metav1.Condition{
 		Type: v1alpha1.ConditionHeld, Status: metav1.ConditionTrue, Reason: "PackageLockHeld", Message: "waiting for process 2448 (unattended-upgr)",

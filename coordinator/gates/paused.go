@@ -3,15 +3,26 @@ package gates
 import (
 	"fmt"
 
+	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/coordinator/fleet"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func paused(_ *fleet.Fleet, m *fleet.Machine) *Verdict {
 	if m.Spec.Paused {
-		return &Verdict{ReasonPaused, "the machine is paused: set spec.paused to false to go on"}
+		return &Verdict{ReasonPaused, "the machine is paused: set spec.paused to false to go on" + lapsing(m)}
 	}
 	if d := m.Pool.Deployment; d != nil && d.Spec.Paused {
-		return &Verdict{ReasonPaused, fmt.Sprintf("MachineDeployment %s is paused: set its spec.paused to false to go on", d.Name)}
+		return &Verdict{ReasonPaused, fmt.Sprintf("MachineDeployment %s is paused: set its spec.paused to false to go on%s", d.Name, lapsing(m))}
 	}
 	return nil
+}
+
+// lapsing says what a pause costs a host whose certificates end: upgrades are what renews them.
+func lapsing(m *fleet.Machine) string {
+	if c := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionCertificatesExpiring); c != nil && c.Status == metav1.ConditionTrue {
+		return "; meanwhile " + c.Message
+	}
+	return ""
 }

@@ -96,7 +96,7 @@ func upToDate(s *scope) metav1.Condition {
 	case st.Versions == nil:
 		return status.UpToDateUnknown()
 	case s.wishMet:
-		return status.UpToDate()
+		return asWished(s)
 	case s.machine.Spec.Availability == v1alpha1.AvailabilityOutOfService && s.slot() == nil:
 		return status.NotUpToDate(status.ReasonOutOfService, "the machine is out of service: "+s.difference)
 	}
@@ -113,6 +113,15 @@ func upToDate(s *scope) metav1.Condition {
 		return status.NotUpToDate(s.blocked.Reason, s.blocked.Message)
 	}
 	return staging(s)
+}
+
+// asWished says with it what of the spec nobody carries out.
+func asWished(s *scope) metav1.Condition {
+	c := status.UpToDate()
+	for _, f := range upgrade.Unhandled(s.machine.Spec) {
+		c.Message += "; " + f.Message
+	}
+	return c
 }
 
 func inSlot(s *scope) metav1.Condition {

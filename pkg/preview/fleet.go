@@ -39,6 +39,10 @@ type Host struct {
 	Findings []upgrade.Finding
 	// Refusal on the way to here: nothing is done to the machine.
 	Refusal *upgrade.Blocked
+	// Gate is why nothing would be granted, whatever is planned: the hops are shown all the same.
+	Gate *upgrade.Blocked
+	// Paused says that the pool is; the Machine's own pause is in its spec.
+	Paused bool
 }
 
 // New plans a fleet. The Machines' status is replaced by what the facts say.
@@ -69,7 +73,7 @@ func New(in Input) PlanList {
 	list := PlanList{APIVersion: v1alpha1.GroupVersion.String(), Kind: Kind, Items: []MachinePlan{}}
 	for _, h := range in.Hosts {
 		one := f.hosts[h.Machine.Name]
-		list.Items = append(list.Items, one.plan(f.unknownBetween(one, blocked[h.Machine.Name])))
+		list.Items = append(list.Items, one.plan(f.unknownBetween(one, blocked[h.Machine.Name]), f.now))
 	}
 	slices.SortStableFunc(list.Items, func(a, b MachinePlan) int {
 		return cmp.Or(cmp.Compare(first(a), first(b)), cmp.Compare(a.Machine, b.Machine))
@@ -277,7 +281,7 @@ func (h *host) assigned(a v1alpha1.Assignment) bool {
 }
 
 // plan is the machine's part of the list.
-func (h *host) plan(blocked *upgrade.Blocked) MachinePlan {
+func (h *host) plan(blocked *upgrade.Blocked, now time.Time) MachinePlan {
 	m := &h.Machine
 	p := MachinePlan{
 		Machine: m.Name, Namespace: m.Namespace, MachineDeployment: h.Pool, Roles: m.Spec.Roles,
@@ -294,6 +298,8 @@ func (h *host) plan(blocked *upgrade.Blocked) MachinePlan {
 		}
 	}
 	h.conclude(&p)
+	h.concludeWork(&p)
+	h.standing(&p, now)
 	switch pending := h.restartsPending(); {
 	case pending == "":
 	case h.reported && len(p.Hops) > 0:
@@ -326,6 +332,8 @@ func (h *host) conclude(p *MachinePlan) {
 		p.State, p.Refusal = StateRefused, &upgrade.Blocked{Reason: reason, Message: message}
 	case p.Refusal != nil:
 		p.State = StateRefused
+	case len(p.Hops) > 0 && h.Gate != nil:
+		p.State, p.Refusal = StateRefused, h.Gate
 	case len(p.Hops) > 0:
 		if h.waits != nil {
 			p.Findings = append(p.Findings, upgrade.Finding{Severity: upgrade.SeverityInfo, Reason: h.waits.Reason, Message: h.waits.Message})

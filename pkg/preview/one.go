@@ -1,12 +1,14 @@
 package preview
 
 import (
+	"time"
+
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
 // One is the list of a host that plans for itself, in one hop; err is why there is no plan.
-func One(machine *v1alpha1.Machine, facts upgrade.Facts, a v1alpha1.Assignment, plan upgrade.Plan, err error) PlanList {
+func One(machine *v1alpha1.Machine, facts upgrade.Facts, a v1alpha1.Assignment, plan upgrade.Plan, now time.Time, err error) PlanList {
 	h := newHost(Host{Machine: *machine, Facts: &facts})
 	h.findings = append(h.findings, h.state().KubeletFindings()...)
 	var blocked *upgrade.Blocked
@@ -19,7 +21,7 @@ func One(machine *v1alpha1.Machine, facts upgrade.Facts, a v1alpha1.Assignment, 
 	default:
 		h.findings = append(h.findings, plan.Findings...)
 	}
-	item := h.plan(blocked)
+	item := h.plan(blocked, now)
 	if err == nil && len(plan.Steps) == 0 {
 		item.State, item.Refusal, item.Hash = StateUpToDate, nil, plan.Hash
 	}

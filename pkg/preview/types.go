@@ -34,7 +34,8 @@ type MachinePlan struct {
 	MachineDeployment string `json:"machineDeployment,omitempty"`
 	// Roles of the machine.
 	Roles []v1alpha1.Role `json:"roles,omitempty"`
-	// State: UpToDate, Pending (there are hops), Sidelined (paused, failed or out of service) or Refused.
+	// State: UpToDate, Pending (there are hops), InOperation (work goes on there now), Sidelined (paused,
+	// failed or out of service) or Refused.
 	State State `json:"state"`
 	// From are the versions that run.
 	From *v1alpha1.ObservedVersions `json:"from,omitempty"`
@@ -62,10 +63,11 @@ type State string
 
 // The states.
 const (
-	StateUpToDate  State = "UpToDate"
-	StatePending   State = "Pending"
-	StateSidelined State = "Sidelined"
-	StateRefused   State = "Refused"
+	StateUpToDate    State = "UpToDate"
+	StatePending     State = "Pending"
+	StateInOperation State = "InOperation"
+	StateSidelined   State = "Sidelined"
+	StateRefused     State = "Refused"
 )
 
 // Hop is one window of a machine.
@@ -101,6 +103,8 @@ const (
 	FindingHostReplaced = "HostReplaced"
 	// FindingHostUnproven: nothing shows that the facts are of the host that has reported.
 	FindingHostUnproven = "HostUnproven"
+	// FindingInOperation: work goes on at the machine now.
+	FindingInOperation = "InOperation"
 	// FindingSidelined: the machine is left where it is.
 	FindingSidelined = "Sidelined"
 )

@@ -34,7 +34,7 @@ func (p *planner) check() error {
 			return p.cause(err)
 		}
 	}
-	p.noteUnhandled()
+	p.findings = append(p.findings, Unhandled(p.in.Spec)...)
 	return nil
 }
 
@@ -395,14 +395,4 @@ func later(a, b Version) Version {
 		return b
 	}
 	return a
-}
-
-// noteUnhandled says what in spec this plan does not carry out, so that nobody takes it for done.
-func (p *planner) noteUnhandled() {
-	if k := p.in.Spec.Kubelet; k != nil && k.Configuration != nil {
-		p.find(warning(FindingConfigIgnored, "spec.kubelet.configuration is not applied by this version of Refit"))
-	}
-	if os := p.in.Spec.OS; os != nil && os.SecurityUpdates == v1alpha1.SecurityUpdatesApply {
-		p.find(warning(FindingSecurityUpdatesIgnored, "spec.os.securityUpdates is not applied by this version of Refit"))
-	}
 }

@@ -1,18 +1,61 @@
 package upgrade
 
 import (
+	"path"
 	"slices"
+	"strings"
 	"time"
 )
 
-// certificateWarning is how long before its end a certificate is worth a word.
-const certificateWarning = 14 * 24 * time.Hour
+const (
+	// certificateWarning is how long before its end a certificate is worth a word in a plan
+	// that goes on, and may renew it.
+	certificateWarning = 14 * 24 * time.Hour
+	// CertificateWarning is how long before its end a host is to be seen to that nothing is done to.
+	CertificateWarning = 30 * 24 * time.Hour
+)
 
 // certificatesUnread are not looked at by anything that a plan restarts: nobody
 // verifies the certificate that a kubelet has signed for itself, which no kubelet
 // ever renews (https://github.com/kubernetes/kubernetes/issues/99418), and the
 // super-admin's is for people.
 var certificatesUnread = []string{"/var/lib/kubelet/pki/kubelet.crt", "/etc/kubernetes/super-admin.conf"}
+
+// Lapsing are the certificates that the host's programs read and that end before a time, the first to end first.
+func (f *Facts) Lapsing(before time.Time) []CertFacts {
+	out := slices.DeleteFunc(slices.Clone(f.Certs), func(c CertFacts) bool {
+		return slices.Contains(certificatesUnread, c.Path) || !c.NotAfter.Before(before)
+	})
+	slices.SortStableFunc(out, func(a, b CertFacts) int { return a.NotAfter.Compare(b.NotAfter) })
+	return out
+}
+
+// Renewal says who renews a certificate. kubeadm does when it upgrades a control plane,
+// and at no other time: who skips upgrades for a year skips that too.
+func (c CertFacts) Renewal() string {
+	switch base := path.Base(c.Path); {
+	case base == "ca.crt" || strings.HasSuffix(base, "-ca.crt"):
+		return "nothing renews a certificate authority: replace it by hand in time"
+	case strings.HasPrefix(c.Path, "/var/lib/kubelet/") || base == "kubelet.conf":
+		return "the kubelet renews it by itself where rotateCertificates is on: see why it has not"
+	case strings.HasPrefix(c.Path, "/etc/kubernetes/"):
+		return "kubeadm renews it with each upgrade of this host's control plane and at no other time, so skipping upgrades also skips kubeadm's yearly renewal: upgrade, or kubeadm certs renew all and restart the static pods"
+	}
+	return "renew it"
+}
+
+// LapsingFindings warn of the certificates of a host that nothing is done to now.
+func (f *Facts) LapsingFindings(now time.Time) []Finding {
+	var out []Finding
+	for _, c := range f.Lapsing(now.Add(CertificateWarning)) {
+		if date := c.NotAfter.Format(time.DateOnly); c.NotAfter.After(now) {
+			out = append(out, warning(FindingCertificateExpiring, "the certificate %s ends on %s; %s", c.Path, date, c.Renewal()))
+		} else {
+			out = append(out, warning(FindingCertificateExpired, "the certificate %s ended on %s; %s", c.Path, date, c.Renewal()))
+		}
+	}
+	return out
+}
 
 // expiringCertificates refuses to restart a component into a certificate that is over.
 func expiringCertificates(p *planner) []Finding {

@@ -13,11 +13,15 @@ func foreignManagers(p *planner) []Finding {
 
 // ownersHold says that no grant will be accepted for now.
 func ownersHold(p *planner) []Finding {
-	h := p.in.Facts.Hold
-	if h == nil {
-		return nil
+	if h := p.in.Facts.Hold; h != nil {
+		return []Finding{HoldFinding(*h)}
 	}
-	return []Finding{warning(FindingHeldByOwner, "%s says %q: this host accepts no grant until its owner removes the file", h.Path, strings.TrimSpace(h.Message))}
+	return nil
+}
+
+// HoldFinding tells of the veto of the host's owner.
+func HoldFinding(h HoldFacts) Finding {
+	return warning(FindingHeldByOwner, "%s says %q: this host accepts no grant until its owner removes the file", h.Path, strings.TrimSpace(h.Message))
 }
 
 // pendingReboot says that the host waits for a reboot that this plan does not bring:

@@ -1,0 +1,174 @@
+package plan_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/refit-dev/refit/cli/plan"
+	"github.com/refit-dev/refit/pkg/preview"
+	"github.com/refit-dev/refit/pkg/upgrade"
+)
+
+// poolOf selects the machines of one label pool.
+func poolOf(name, spec string) string {
+	return "\n{apiVersion: refit.dev/v1alpha1, kind: MachineDeployment, metadata: {name: " + name + "}, spec: {selector: {matchLabels: {pool: " + name + "}}, template: {spec: {}}" + spec + "}}\n---"
+}
+
+// with adds lines to the status of a machine.
+func with(machine, lines string) string {
+	return strings.Replace(machine, "status:\n", "status:\n"+lines+"\n", 1)
+}
+
+func conditionOf(kind, state, reason, message string) string {
+	return `{type: ` + kind + `, status: "` + state + `", reason: ` + reason + `, message: "` + message + `", lastTransitionTime: 2026-01-01T00:00:00Z}`
+}
+
+// ofControlPlane are facts to which more can be added.
+func ofControlPlane(version string) string {
+	return strings.TrimSuffix(controlPlaneFacts("cp", version, "3.6.4", ""), "---\n")
+}
+
+// said is the message of the finding with a reason.
+func said(p preview.MachinePlan, reason string) string {
+	for _, f := range p.Findings {
+		if f.Reason == reason {
+			return f.Message
+		}
+	}
+	return ""
+}
+
+func TestAStrategyThatTheCoordinatorRefusesIsToldBefore(t *testing.T) {
+	cp := controlPlane("cp", "v1.37.2", "v1.37.2")
+	for name, tc := range map[string]struct{ strategy, says string }{
+		"windows":          {`{rollingUpdate: {windows: [{schedule: "0 22 * * *", duration: 6h, timeZone: UTC}]}}`, "rollingUpdate.windows"},
+		"a canary":         {`{rollingUpdate: {canary: {count: 1}}}`, "rollingUpdate.canary"},
+		"Manual":           {`{type: Manual}`, "type Manual"},
+		"what is kept":     {`{type: RollingUpdate, rollingUpdate: {maxUnavailable: 1}}`, ""},
+		"no surge at all":  {`{rollingUpdate: {maxSurge: 0}}`, ""},
+		"nothing is asked": {`{}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			list, err := planned(t, cp+worker("w1", "v1.36.3", "v1.37.2")+worker("w2", "v1.37.2", "v1.37.2")+poolOf("w", ", strategy: "+tc.strategy), "", "w1", "w2")
+			require.NoError(t, err)
+			assert.Len(t, list.Items[0].Hops, 1, "what would be done is shown all the same")
+			assert.Equal(t, preview.StateUpToDate, list.Items[1].State, "where nothing is to be done nothing is refused")
+			if tc.says == "" {
+				assert.Empty(t, list.Refused())
+				return
+			}
+			require.Equal(t, []string{"w1"}, list.Refused())
+			assert.Equal(t, "StrategyNotSupported", list.Items[0].Refusal.Reason)
+			assert.Contains(t, list.Items[0].Refusal.Message, tc.says)
+		})
+	}
+}
+
+func TestAHoldOfTheHostsOwnerIsTold(t *testing.T) {
+	held := "  conditions: [" + conditionOf("Held", "True", "HoldFile", "The host's owner refuses grants with /etc/refit/hold; remove the file to go on: inventory") + "]"
+	locked := "  conditions: [" + conditionOf("Held", "True", "PackageLockHeld", "No grant is taken: waiting for process 7 (apt-get)") + "]"
+	free := "  conditions: [" + conditionOf("Held", "False", "NotHeld", "The host accepts grants") + "]"
+	facts := ofControlPlane("v1.37.2") + "hold: {path: /etc/refit/hold, message: inventory}\n"
+	for name, tc := range map[string]struct{ objects, facts, reason, says string }{
+		"by the facts, with nothing to do": {controlPlane("cp", "v1.37.2", "v1.37.2"), facts, upgrade.FindingHeldByOwner, "inventory"},
+		"by the status":                    {with(controlPlane("cp", "v1.36.3", "v1.37.2"), held), "", upgrade.FindingHeldByOwner, "inventory"},
+		"by the status, with nothing to do": {with(controlPlane("cp", "v1.37.2", "v1.37.2"), held), "", upgrade.FindingHeldByOwner,
+			"/etc/refit/hold"},
+		"a package lock is another thing": {with(controlPlane("cp", "v1.36.3", "v1.37.2"), locked), "", "PackageLockHeld", "apt-get"},
+		"one that is over":                {with(controlPlane("cp", "v1.36.3", "v1.37.2"), free), "", "", ""},
+		"newer facts know better":         {with(controlPlane("cp", "v1.37.2", "v1.37.2"), held), controlPlaneFacts("cp", "v1.37.2", "3.6.4", ""), "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			list, err := planned(t, tc.objects, tc.facts)
+			require.NoError(t, err)
+			if tc.reason == "" {
+				assert.NotContains(t, findings(list.Items[0]), upgrade.FindingHeldByOwner)
+				return
+			}
+			assert.Contains(t, said(list.Items[0], tc.reason), tc.says)
+		})
+	}
+}
+
+func TestAMachineThatIsWorkedOnIsShownSo(t *testing.T) {
+	const grant = "  grant: {id: g1, assignmentID: 1-a, planHash: h, epoch: 1}\n  accepted: {grantID: g1}\n"
+	running := grant + "  lastOperation: {id: g1, type: Upgrade, state: Processing, step: InstallPackages, stepsDone: 2, stepsTotal: 9}"
+	draining := "  conditions: [" + conditionOf("Drained", "False", "Draining", "m") + ", " + conditionOf("UpToDate", "False", "Draining", "pod web-1 is held by a budget") + "]"
+	verifying := grant + "  lastOperation: {id: g1, type: Upgrade, state: Successful, step: Verify, stepsDone: 9, stepsTotal: 9}"
+	failed := running + "\n  rolloutFailure: {class: ApplyFailed, reason: ApplyFailed, message: m, attempts: 1}"
+	cp := controlPlane("cp", "v1.37.2", "v1.37.2")
+	for name, tc := range map[string]struct {
+		machine string
+		state   preview.State
+		says    string
+	}{
+		"it is changed":   {with(worker("w", "v1.36.3", "v1.37.2"), running), preview.StateInOperation, "Applying: step 3 of 9: InstallPackages"},
+		"it is drained":   {with(worker("w", "v1.36.3", "v1.37.2"), draining), preview.StateInOperation, "Draining: pod web-1 is held by a budget"},
+		"it is looked at": {with(worker("w", "v1.37.2", "v1.37.2"), verifying), preview.StateInOperation, "Verifying: "},
+		"its kubelet is down in the middle of it": {with(worker("w", "Unknown", "v1.37.2"), running), preview.StateInOperation, "Applying: "},
+		"nothing goes on":                         {worker("w", "v1.36.3", "v1.37.2"), preview.StatePending, ""},
+		"it failed":                               {with(worker("w", "v1.36.3", "v1.37.2"), failed), preview.StateSidelined, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			list, err := planned(t, cp+tc.machine, "", "w")
+			require.NoError(t, err)
+			item := list.Items[0]
+			assert.Equal(t, tc.state, item.State, "%+v", item.Refusal)
+			assert.Contains(t, said(item, preview.FindingInOperation), tc.says)
+			if tc.state == preview.StateInOperation {
+				assert.Nil(t, item.Refusal, "what is seen in the middle of it is no refusal")
+			}
+		})
+	}
+}
+
+func TestAPausedMachineIsToldWhichCertificatesLapse(t *testing.T) {
+	now := time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC)
+	certificates := func(date string) string {
+		return ofControlPlane("v1.36.3") + "certificates: [{path: /etc/kubernetes/pki/apiserver.crt, notAfter: " + date + "}, {path: /var/lib/kubelet/pki/kubelet.crt, notAfter: 2020-01-01T00:00:00Z}]\n"
+	}
+	paused := strings.Replace(controlPlane("cp", "v1.36.3", "v1.37.2"), "spec: {", "spec: {paused: true, ", 1)
+	require.Contains(t, paused, "paused: true")
+	reported := with(paused, "  conditions: ["+conditionOf("CertificatesExpiring", "True", "ExpiresSoon", "/etc/kubernetes/pki/apiserver.crt expires at 2026-12-20")+"]")
+	pool := poolOf("c", ", paused: true")
+	for name, tc := range map[string]struct{ objects, facts, reason, says string }{
+		"the machine is paused":            {paused, certificates("2026-12-20T00:00:00Z"), upgrade.FindingCertificateExpiring, "the machine is paused, so no upgrade renews it: the certificate /etc/kubernetes/pki/apiserver.crt ends on 2026-12-20"},
+		"kubeadm's renewal is skipped":     {paused, certificates("2026-12-20T00:00:00Z"), upgrade.FindingCertificateExpiring, "skipping upgrades also skips kubeadm's yearly renewal"},
+		"its pool is paused":               {controlPlane("cp", "v1.36.3", "v1.37.2") + pool, certificates("2026-12-20T00:00:00Z"), upgrade.FindingCertificateExpiring, "the machine is paused"},
+		"one has lapsed":                   {paused, certificates("2026-11-20T00:00:00Z"), upgrade.FindingCertificateExpired, "ended on 2026-11-20"},
+		"the Machine reports it":           {reported, "", upgrade.FindingCertificateExpiring, "apiserver.crt expires at 2026-12-20"},
+		"nothing is to be done":            {controlPlane("cp", "v1.36.3", "v1.36.3"), certificates("2026-12-20T00:00:00Z"), upgrade.FindingCertificateExpiring, "nothing is done to this host now"},
+		"they are good for long":           {paused, certificates("2027-10-20T00:00:00Z"), "", ""},
+		"an upgrade is on its way to them": {controlPlane("cp", "v1.36.3", "v1.37.2"), certificates("2026-12-20T00:00:00Z"), "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fleet := &plan.Fleet{}
+			require.NoError(t, fleet.AddObjects(read(t, tc.objects, plan.Kinds)))
+			if tc.facts != "" {
+				require.NoError(t, fleet.AddFacts(read(t, tc.facts, plan.FactsKinds)))
+			}
+			list, err := fleet.Plan(nil, now)
+			require.NoError(t, err)
+			if tc.reason == "" {
+				for _, f := range list.Items[0].Findings {
+					assert.NotContains(t, f.Message, "no upgrade renews it")
+				}
+				return
+			}
+			assert.Contains(t, said(list.Items[0], tc.reason), tc.says)
+		})
+	}
+}
+
+func TestWhatNobodyAppliesIsToldAlsoWhereNothingIsToBeDone(t *testing.T) {
+	for _, seen := range []string{"v1.36.3", "v1.37.2"} {
+		objects := strings.Replace(controlPlane("cp", seen, "v1.37.2"), "spec: {", "spec: {kubelet: {configuration: {maxPods: 200}}, ", 1)
+		list, err := planned(t, objects, "")
+		require.NoError(t, err)
+		assert.Contains(t, said(list.Items[0], upgrade.FindingConfigIgnored), "not applied by this version")
+	}
+}

@@ -1,0 +1,45 @@
+package upgrade
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+)
+
+// ReasonStrategyNotSupported is that of a pool whose strategy this version would have to ignore.
+const ReasonStrategyNotSupported = "StrategyNotSupported"
+
+// UnsupportedStrategy refuses a pool with a rollout setting that this version does not
+// carry out: going on without a wanted window or canary is worse than not going on.
+func UnsupportedStrategy(d *v1alpha1.MachineDeployment) *Blocked {
+	if d == nil || d.Spec.Strategy == nil {
+		return nil
+	}
+	fields := unsupportedFields(d.Spec.Strategy)
+	if len(fields) == 0 {
+		return nil
+	}
+	return refuse(ReasonStrategyNotSupported, "MachineDeployment %s sets spec.strategy %s, which this version of Refit does not carry out: remove it to go on", d.Name, strings.Join(fields, ", "))
+}
+
+func unsupportedFields(s *v1alpha1.RolloutStrategy) []string {
+	var fields []string
+	add := func(set bool, name string) {
+		if set {
+			fields = append(fields, name)
+		}
+	}
+	ru := v1alpha1.RollingUpdate{}
+	if s.RollingUpdate != nil {
+		ru = *s.RollingUpdate
+	}
+	add(s.Type != "" && s.Type != "RollingUpdate", fmt.Sprintf("type %s", s.Type))
+	add(ru.Canary != nil, "rollingUpdate.canary")
+	add(len(ru.Checks) > 0, "rollingUpdate.checks")
+	add(len(ru.Windows) > 0, "rollingUpdate.windows")
+	add(ru.MaxSurge != nil && *ru.MaxSurge != intstr.FromInt32(0) && *ru.MaxSurge != intstr.FromString("0%"), "rollingUpdate.maxSurge")
+	return fields
+}
