@@ -167,11 +167,12 @@ type Package struct {
 
 // PackageSource is a package repository. Its key must already be on the host.
 type PackageSource struct {
-	// Name of the source; also the name of its file on the host. "kubernetes" is the source of kubelet and kubeadm.
+	// Name of the source; also the name of its file on the host. "kubernetes" is the source of kubelet and kubeadm,
+	// and "cri-o" that of CRI-O.
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([a-z0-9-]*[a-z0-9])?$')",message="must be lower-case letters, digits and dashes"
 	Name string `json:"name"`
-	// URI of the repository; {minor} stands for the minor of the hop, such as v1.37.
+	// URI of the repository; {minor} stands for the minor of the hop, such as v1.37; for "cri-o" it is CRI-O's own.
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._~:+%{}/-]*)?$')",message="must be an http or https URL without user, query or spaces; {minor} stands for the minor of the hop"
 	URI string `json:"uri"`

@@ -26,8 +26,15 @@ type CandidateSource struct {
 	SignedBy string `json:"signedBy,omitempty"`
 }
 
-// SourceKubernetes is the name of the package source of kubelet and kubeadm.
-const SourceKubernetes = "kubernetes"
+// Names of package sources that are published per minor: that of kubelet and kubeadm, and
+// that of CRI-O, whose minor is its own.
+const (
+	SourceKubernetes = "kubernetes"
+	SourceCRIO       = "cri-o"
+)
+
+// sourcePackages are the packages that a source of such a name offers.
+var sourcePackages = map[string][]string{SourceKubernetes: kubernetesPackages, SourceCRIO: {packageCRIO}}
 
 // minorPlaceholder stands for the minor of the hop in a source's URI.
 const minorPlaceholder = "{minor}"
@@ -48,7 +55,7 @@ func Sources(facts Facts, target v1alpha1.Target, spec v1alpha1.MachineSpec) (Ca
 	for _, src := range facts.Packages.Sources {
 		s.now = append(s.now, hostSource{facts: src, uri: src.URI})
 	}
-	if err := s.applySpec(spec.PackageSources, sourceMinor(facts, target)); err != nil {
+	if err := s.applySpec(spec.PackageSources, func(name string) string { return sourceMinor(facts, target, name) }); err != nil {
 		return CandidateRequest{}, nil, err
 	}
 	for _, l := range lanes(facts, target) {
@@ -73,6 +80,7 @@ type sourceSet struct {
 
 // lane is a set of packages that is published in one repository per minor.
 type lane struct {
+	source    string // its name in spec.packageSources
 	packages  []string
 	installed Version // now on the host
 	target    Version
@@ -81,12 +89,11 @@ type lane struct {
 func lanes(facts Facts, target v1alpha1.Target) []lane {
 	var all []lane
 	if v, ok := kubernetesTarget(target); ok {
-		all = append(all, lane{packages: kubernetesPackages, installed: installedKubernetes(facts), target: v})
+		all = append(all, lane{source: SourceKubernetes, packages: kubernetesPackages, installed: installedKubernetes(facts), target: v})
 	}
 	if r := target.ContainerRuntime; r != nil && r.Name == v1alpha1.RuntimeCRIO && r.Version != "" {
 		v, _ := ParseRelease(string(r.Version))
-		installed, _ := ParseRuntime(firstOf(runtimeText(facts.Runtime)...))
-		all = append(all, lane{packages: []string{packageCRIO}, installed: installed.Version, target: v})
+		all = append(all, lane{source: SourceCRIO, packages: sourcePackages[SourceCRIO], installed: installedCRIO(facts), target: v})
 	}
 	return all
 }
@@ -105,7 +112,23 @@ func installedKubernetes(facts Facts) Version {
 	return Version{}
 }
 
-func sourceMinor(facts Facts, target v1alpha1.Target) string {
+func installedCRIO(facts Facts) Version {
+	installed, _ := ParseRuntime(firstOf(runtimeText(facts.Runtime)...))
+	return installed.Version
+}
+
+// sourceMinor is the minor of a source of some name on a hop.
+func sourceMinor(facts Facts, target v1alpha1.Target, name string) string {
+	if name == SourceCRIO {
+		if r := target.ContainerRuntime; r != nil && r.Name == v1alpha1.RuntimeCRIO {
+			if v, ok := ParseRelease(string(r.Version)); ok {
+				return v.Minor()
+			}
+		}
+		if facts.Runtime != nil && facts.Runtime.Name == string(v1alpha1.RuntimeCRIO) {
+			return installedCRIO(facts).Minor()
+		}
+	}
 	if v, ok := kubernetesTarget(target); ok {
 		return v.Minor()
 	}
@@ -113,11 +136,12 @@ func sourceMinor(facts Facts, target v1alpha1.Target) string {
 }
 
 // applySpec puts the sources of spec in the place of the host's sources of the same name.
-func (s *sourceSet) applySpec(sources []v1alpha1.PackageSource, minor string) error {
+func (s *sourceSet) applySpec(sources []v1alpha1.PackageSource, minorOf func(name string) string) error {
 	for i := range sources {
 		src := &sources[i]
+		minor := minorOf(src.Name)
 		if strings.Contains(src.URI, minorPlaceholder) && minor == v1alpha1.Unknown {
-			return refuse(ReasonVersionUnknown, "spec.packageSources %q has %s in its URI, but neither the target nor this host has a Kubernetes version to fill it in: write the minor out", src.Name, minorPlaceholder)
+			return refuse(ReasonVersionUnknown, "spec.packageSources %q has %s in its URI, but neither the target nor this host has a version to fill it in: write the minor out", src.Name, minorPlaceholder)
 		}
 		uri := strings.ReplaceAll(src.URI, minorPlaceholder, minor)
 		if at := s.find(src.Name); at >= 0 {
@@ -130,7 +154,7 @@ func (s *sourceSet) applySpec(sources []v1alpha1.PackageSource, minor string) er
 }
 
 // find returns the host's source that a name in spec stands for: the file of that
-// name, or for "kubernetes" the only source that offers its packages.
+// name, or for "kubernetes" and "cri-o" the only source that offers its packages.
 func (s *sourceSet) find(name string) int {
 	var named, offering []int
 	for i, h := range s.now {
@@ -141,7 +165,7 @@ func (s *sourceSet) find(name string) int {
 		if strings.TrimSuffix(base, path.Ext(base)) == name {
 			named = append(named, i)
 		}
-		if name == SourceKubernetes && offers(h.facts, kubernetesPackages) {
+		if offers(h.facts, sourcePackages[name]) {
 			offering = append(offering, i)
 		}
 	}
@@ -181,8 +205,8 @@ func (s *sourceSet) follow(l lane) error {
 	case len(offering) == 0 && l.installed.SameMinor(l.target):
 		return nil // no other repository is needed; all that are configured are looked into
 	case len(offering) == 0:
-		return wait(ReasonSourceUnknown, "no source on this host is known to offer %s, so the repository of %s cannot be found: refresh the host's package lists (apt-get update, dnf makecache), or name the repository in spec.packageSources as %q with %s in its URI",
-			strings.Join(l.packages, " or "), l.target.Minor(), SourceKubernetes, minorPlaceholder)
+		return wait(ReasonSourceUnknown, "no source on this host is known to offer %s, so the repository of %s %s cannot be found: refresh the host's package lists (apt-get update, dnf makecache), or name the repository in spec.packageSources as %q with %s in its URI",
+			strings.Join(l.packages, " or "), l.source, l.target.Minor(), l.source, minorPlaceholder)
 	case len(perMinor) == 0:
 		return nil // a mirror with no minor in its URI is used as it is
 	}
@@ -195,7 +219,7 @@ func (s *sourceSet) inSpec(l lane) bool {
 		if h.spec == nil {
 			return false
 		}
-		return offers(h.facts, l.packages) || h.spec.Name == SourceKubernetes && slices.Contains(l.packages, packageKubelet)
+		return offers(h.facts, l.packages) || h.spec.Name == l.source
 	})
 }
 
@@ -206,7 +230,7 @@ func (s *sourceSet) rewrite(l lane, perMinor []int) error {
 	}
 	if len(perMinor) == 0 || !s.alike(perMinor) || len(minorsOf(s.now[perMinor[0]].uri)) != 1 {
 		return refuse(ReasonSourceAmbiguous, "several sources on this host offer %s, or one names several minors, and none is the obvious one to point to %s: leave one of them, or name the repository in spec.packageSources as %q",
-			strings.Join(l.packages, ", "), l.target.Minor(), SourceKubernetes)
+			strings.Join(l.packages, ", "), l.target.Minor(), l.source)
 	}
 	for _, i := range perMinor {
 		h := &s.now[i]

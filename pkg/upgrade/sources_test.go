@@ -238,3 +238,35 @@ func TestCRIOHasARepositoryPerMinorOfItsOwn(t *testing.T) {
 	require.Len(t, changes, 1)
 	assert.Equal(t, "https://pkgs.k8s.io/addons:/cri-o:/stable:/v1.30/deb/", changes[0].To)
 }
+
+// A host whose package lists are empty says of CRI-O what is to be done about CRI-O.
+func TestCRIOWithoutAPackageListIsToldWhichRepositoryToName(t *testing.T) {
+	f := workerFacts("v1.37.2", "1.7.28")
+	f.Runtime = &RuntimeFacts{Name: "cri-o", Running: "1.36.4"}
+	f.Packages.Sources = []SourceFacts{{File: "/etc/apt/sources.list.d/cri-o.list", URI: "https://mirror.corp/cri-o/v1.36/deb/"}}
+	f.Packages.Installed = append(f.Packages.Installed, InstalledPackage{Name: "cri-o", Version: "1.36.4-1.1"})
+	target := v1alpha1.Target{Versions: v1alpha1.Versions{ContainerRuntime: &v1alpha1.ContainerRuntime{Name: v1alpha1.RuntimeCRIO, Version: "1.37.1"}}}
+	_, _, err := Sources(f, target, worker())
+	blocked := requireBlocked(t, err, ReasonSourceUnknown)
+	assert.Contains(t, blocked.Message, "the repository of cri-o v1.37")
+	assert.Contains(t, blocked.Message, `as "cri-o"`)
+
+	t.Run("which helps, and has its own minor", func(t *testing.T) {
+		spec := worker()
+		spec.PackageSources = []v1alpha1.PackageSource{{Name: "cri-o", URI: "https://mirror.corp/cri-o/{minor}/deb/", SignedBy: "crio"}}
+		target := target
+		target.Kubelet = "v1.37.3"
+		request, changes, err := Sources(f, target, spec)
+		require.NoError(t, err)
+		assert.Contains(t, uris(request), "https://mirror.corp/cri-o/v1.37/deb/")
+		require.Len(t, changes, 1)
+		assert.Equal(t, "/etc/apt/sources.list.d/cri-o.list", changes[0].File)
+	})
+	t.Run("where CRI-O stays it is that of CRI-O, whatever Kubernetes becomes", func(t *testing.T) {
+		spec := worker()
+		spec.PackageSources = []v1alpha1.PackageSource{{Name: "cri-o", URI: "https://mirror.corp/cri-o/{minor}/deb/", SignedBy: "crio"}}
+		request, _, err := Sources(f, kubeletTarget("v1.37.3"), spec)
+		require.NoError(t, err)
+		assert.Contains(t, uris(request), "https://mirror.corp/cri-o/v1.36/deb/")
+	})
+}
