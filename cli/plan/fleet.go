@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -140,11 +141,42 @@ func (f *Fleet) addStatus(o *manifest.Object) error {
 	}
 	for _, m := range f.machines {
 		if m.Name == o.Meta.Name && m.Namespace == o.Meta.Namespace {
-			m.Status = reported.Status
-			return nil
+			return layOver(m, o, reported.Status)
 		}
 	}
 	return o.Errorf("metadata.name", "there is no Machine %s/%s that this status could be of", o.Meta.Namespace, o.Meta.Name)
+}
+
+// layOver lays a status over what is known: what it does not name stays. One that names
+// nothing says nothing of its host, and was hardly meant.
+func layOver(m *machine, o *manifest.Object, status v1alpha1.MachineStatus) error {
+	given, err := fields(status)
+	if err != nil {
+		return err
+	}
+	if len(given) == 0 {
+		return o.Errorf("status", "this Machine has no status, so it says nothing of its host: give what kubectl get machine %s -o yaml prints once its agent has reported, or what refit-agent facts prints there", m.Name)
+	}
+	known, err := fields(m.Status)
+	if err != nil {
+		return err
+	}
+	m.Status = v1alpha1.MachineStatus{}
+	return convert(overlay(known, given), &m.Status)
+}
+
+// overlay is below with what above names in its place; lists are taken whole.
+func overlay(below, above map[string]any) map[string]any {
+	out := maps.Clone(below)
+	for key, value := range above {
+		over, isMap := value.(map[string]any)
+		under, both := out[key].(map[string]any)
+		if isMap && both {
+			value = overlay(under, over)
+		}
+		out[key] = value
+	}
+	return out
 }
 
 // match gives each facts to its Machine: by the name of the node in the kubelet's

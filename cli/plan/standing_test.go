@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/cli/plan"
 	"github.com/refit-dev/refit/pkg/preview"
 	"github.com/refit-dev/refit/pkg/upgrade"
@@ -171,4 +172,40 @@ func TestWhatNobodyAppliesIsToldAlsoWhereNothingIsToBeDone(t *testing.T) {
 		require.NoError(t, err)
 		assert.Contains(t, said(list.Items[0], upgrade.FindingConfigIgnored), "not applied by this version")
 	}
+}
+
+// A status that is given adds to what is known, and takes nothing from it.
+func TestAMachineAmongTheFactsWipesNoStatus(t *testing.T) {
+	cp, known := controlPlane("cp", "v1.37.2", "v1.37.2"), worker("w", "v1.36.3", "v1.37.2")
+	of := func(status string) string {
+		return "apiVersion: refit.dev/v1alpha1\nkind: Machine\nmetadata: {name: w}\nspec: {roles: [Worker]}\n" + status
+	}
+	for name, tc := range map[string]struct{ facts, kubelet, runtime, err string }{
+		"none at all":          {of(""), "", "", "stdin:1: status: this Machine has no status, so it says nothing of its host"},
+		"an empty one":         {of("status: {}\n"), "", "", "this Machine has no status"},
+		"one of another thing": {of("status: {host: {machineID: id-w}}\n"), "v1.36.3", "2.1.4", ""},
+		"one version of two":   {of("status: {versions: {kubelet: v1.36.4}}\n"), "v1.36.4", "2.1.4", ""},
+		"a whole one":          {of("status: {versions: {kubelet: v1.36.4, containerRuntime: {name: containerd, version: 2.1.5}}}\n"), "v1.36.4", "2.1.5", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			list, err := planned(t, cp+known, tc.facts, "w")
+			if tc.err != "" {
+				require.ErrorContains(t, err, tc.err)
+				return
+			}
+			require.NoError(t, err)
+			assert.Equal(t, tc.kubelet, list.Items[0].From.Kubelet)
+			assert.Equal(t, tc.runtime, list.Items[0].From.ContainerRuntime.Version)
+		})
+	}
+	t.Run("nor does a file that is laid over the cluster", func(t *testing.T) {
+		fleet, live := &plan.Fleet{}, v1alpha1.Machine{}
+		require.NoError(t, read(t, known, plan.Kinds)[0].Decode(&live))
+		live.Namespace = "refit"
+		fleet.AddLive([]v1alpha1.Machine{live}, nil, nil)
+		require.NoError(t, fleet.AddObjects(read(t, of(""), plan.Kinds)))
+		list, err := fleet.Plan(nil, noDate)
+		require.NoError(t, err)
+		assert.Equal(t, "v1.36.3", list.Items[0].From.Kubelet)
+	})
 }
