@@ -24,8 +24,9 @@ import (
 
 // Host answers a person who asks this host something, without a cluster.
 type Host struct {
-	units *launch.Executor
-	local *launch.Local
+	units   *launch.Executor
+	local   *launch.Local
+	records *store.Store
 }
 
 // NewHost finds the executor.
@@ -35,8 +36,9 @@ func NewHost(config agent.Config) (*Host, error) {
 		return nil, err
 	}
 	return &Host{
-		units: &launch.Executor{Units: systemd.New(), Program: program, Name: "cli", RunDir: Paths{}.withDefaults().Run},
-		local: &launch.Local{Program: program, Runner: command.Exec{}},
+		units:   &launch.Executor{Units: systemd.New(), Program: program, Name: "cli", RunDir: Paths{}.withDefaults().Run},
+		local:   &launch.Local{Program: program, Runner: command.Exec{}},
+		records: store.New(store.DefaultDir),
 	}, nil
 }
 
@@ -71,12 +73,22 @@ func (h *Host) Inventory(ctx context.Context, packages, minors []string) (upgrad
 	if err != nil {
 		return facts, err
 	}
+	h.remember(&facts)
 	for _, minor := range minors {
 		if err := h.addMinor(ctx, &facts, packages, minor); err != nil {
 			facts.Problems = append(facts.Problems, upgrade.Problem{Field: "packages.indexes", Message: err.Error()})
 		}
 	}
 	return facts, nil
+}
+
+// remember adds to the facts what this very host has run, or why that is not known.
+func (h *Host) remember(facts *upgrade.Facts) {
+	record, err := h.records.RecordOf(facts.Host.MachineID)
+	if err != nil {
+		facts.Problems = append(facts.Problems, upgrade.Problem{Field: upgrade.FieldRecord, Message: err.Error()})
+	}
+	facts.Record = record
 }
 
 func (h *Host) addMinor(ctx context.Context, facts *upgrade.Facts, packages []string, minor string) error {
@@ -114,13 +126,14 @@ func (h *Host) Plan(ctx context.Context, document Document) (preview.PlanList, e
 	if err != nil {
 		return preview.PlanList{}, fmt.Errorf("probing the host: %w", err)
 	}
+	h.remember(&facts)
 	if message := upgrade.RoleContradiction(machine.Spec.Roles, &facts); message != "" {
 		return preview.PlanList{}, object.Errorf("spec.roles", "%s", message)
 	}
 	assignment, now := standalone(machine.Spec), time.Now()
 	plan, err := planning.Draft(ctx, h, upgrade.PlanInput{
 		Machine: machine.Name, Spec: machine.Spec, Assignment: assignment,
-		Facts: facts, Record: store.New(store.DefaultDir).Record(), Standalone: true, Now: now,
+		Facts: facts, Record: facts.Record, Standalone: true, Now: now,
 	})
 	if err != nil && upgrade.IsBlocked(err) == nil {
 		err = &upgrade.Blocked{Reason: planning.ReasonSourceUnavailable, Message: err.Error()}

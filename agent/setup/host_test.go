@@ -4,11 +4,16 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/refit-dev/refit/agent/executor/journal"
+	"github.com/refit-dev/refit/agent/store"
+	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/pkg/manifest"
+	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
 func TestAMachineFileIsReadAsStrictlyAsTheAPIServerWould(t *testing.T) {
@@ -34,4 +39,21 @@ func TestAMachineFileIsReadAsStrictlyAsTheAPIServerWould(t *testing.T) {
 			assert.True(t, manifest.Invalid(err))
 		})
 	}
+}
+
+func TestAHostsFactsSayWhatItRanBefore(t *testing.T) {
+	h := &Host{records: store.New(t.TempDir())}
+	j, err := journal.NewStore(h.records.Dir()).Create(upgrade.Operation{ID: "g1", Plan: upgrade.Plan{}}, "b", time.Now)
+	require.NoError(t, err)
+	require.NoError(t, j.SetBaseline(journal.Baseline{Kubelet: "v1.36.3"}))
+	_, err = h.records.Claim("m1")
+	require.NoError(t, err)
+	own, other := upgrade.Facts{Host: upgrade.HostFacts{MachineID: "m1"}}, upgrade.Facts{Host: upgrade.HostFacts{MachineID: "m2"}}
+	h.remember(&own)
+	assert.Equal(t, []v1alpha1.Versions{{Kubelet: "v1.36.3"}}, own.Record)
+	assert.Empty(t, own.Problems)
+	h.remember(&other)
+	assert.Empty(t, other.Record)
+	require.Len(t, other.Problems, 1)
+	assert.Equal(t, upgrade.FieldRecord, other.Problems[0].Field)
 }

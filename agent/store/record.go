@@ -1,6 +1,8 @@
 package store
 
 import (
+	"fmt"
+
 	"github.com/refit-dev/refit/agent/executor/journal"
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/pkg/upgrade"
@@ -25,6 +27,19 @@ func (s *Store) Record() []v1alpha1.Versions {
 		}
 	}
 	return out
+}
+
+// RecordOf is Record for the machine with that id. State that another one wrote, as on a
+// disk that was cloned or that has outlived a new installation, proves nothing of this one.
+func (s *Store) RecordOf(machineID string) ([]v1alpha1.Versions, error) {
+	owner, err := s.Owner()
+	switch {
+	case err != nil:
+		return nil, err
+	case owner != "" && owner != machineID:
+		return nil, fmt.Errorf("the state in %s is of the machine with id %s, and this host has %s: it was installed anew, or its disk was copied", s.dir, owner, machineID)
+	}
+	return s.Record(), nil
 }
 
 func asVersions(kubelet, controlPlane, runtimeName, runtime string) v1alpha1.Versions {

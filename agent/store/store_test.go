@@ -123,3 +123,25 @@ func TestRecordListsWhatTheHostRan(t *testing.T) {
 		{Kubelet: "v1.37.2", ContainerRuntime: &v1alpha1.ContainerRuntime{Name: "containerd", Version: "2.0.1"}},
 	}, s.Record(), "a target that was not reached is not in the record")
 }
+
+// A disk that has outlived a new installation has the journals of the host before.
+func TestTheRecordOfAnotherMachineIsNone(t *testing.T) {
+	s := store.New(t.TempDir())
+	j, err := journal.NewStore(s.Dir()).Create(upgrade.Operation{ID: "g1", Plan: upgrade.Plan{}}, "b", time.Now)
+	require.NoError(t, err)
+	require.NoError(t, j.SetBaseline(journal.Baseline{Kubelet: "v1.36.3"}))
+	record, err := s.RecordOf("m1")
+	require.NoError(t, err)
+	assert.Len(t, record, 1, "nobody has claimed it")
+	_, err = s.Claim("m1")
+	require.NoError(t, err)
+	record, err = s.RecordOf("m1")
+	require.NoError(t, err)
+	assert.Len(t, record, 1)
+	record, err = s.RecordOf("m2")
+	assert.Empty(t, record)
+	require.ErrorContains(t, err, "of the machine with id m1, and this host has m2")
+	record, err = store.New(filepath.Join(t.TempDir(), "none")).RecordOf("m1")
+	require.NoError(t, err)
+	assert.Empty(t, record)
+}

@@ -209,3 +209,34 @@ func TestAMachineAmongTheFactsWipesNoStatus(t *testing.T) {
 		assert.Equal(t, "v1.36.3", list.Items[0].From.Kubelet)
 	})
 }
+
+func TestWhatAHostRecordedItselfPermitsToGoBack(t *testing.T) {
+	objects := controlPlane("cp", "v1.36.3", "v1.36.3") + worker("w", "v1.36.3", "v1.36.1")
+	facts := strings.NewReplacer("NAME", "w", "controlPlane: {apiServer: v1.36.3, controllerManager: v1.36.3, scheduler: v1.36.3, etcd: 3.6.4}\n", "").
+		Replace(strings.TrimSuffix(controlPlaneFacts("w", "v1.36.3", "3.6.4", ""), "---\n"))
+	require.NotContains(t, facts, "controlPlane")
+	for name, tc := range map[string]struct {
+		record  string
+		refused bool
+		finding bool
+	}{
+		"it ran that set":         {"record: [{kubelet: v1.36.1}]\n", false, false},
+		"it ran another":          {"record: [{kubelet: v1.36.0}]\n", true, false},
+		"it has no record":        {"", true, false},
+		"it is of another host's": {"problems: [{field: record, message: the state is of the machine with id m1}]\n", true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			list, err := planned(t, objects, facts+tc.record, "w")
+			require.NoError(t, err)
+			item := list.Items[0]
+			if tc.refused {
+				require.NotNil(t, item.Refusal)
+				assert.Equal(t, upgrade.ReasonDowngradeRefused, item.Refusal.Reason)
+			} else {
+				assert.Nil(t, item.Refusal)
+				assert.Len(t, item.Hops, 1)
+			}
+			assert.Equal(t, tc.finding, strings.Contains(said(item, preview.FindingRecordIgnored), "of the machine with id m1"))
+		})
+	}
+}

@@ -119,6 +119,7 @@ func newHost(in Host) *host {
 	} else {
 		h.facts = *in.Facts
 		h.disown()
+		h.readRecord()
 		s := &h.Machine.Status
 		s.Host, s.Versions, s.OS = h.facts.Identity(), h.facts.Versions(), h.facts.ObservedOS(h.Machine.Spec.OS)
 	}
@@ -152,9 +153,26 @@ func (h *host) disown() {
 		Message: fmt.Sprintf("the facts are of the host with machine id %s, and the Machine's status is of one with %s: the history in it permits this host no lower version; if the host was replaced or installed anew, its agent reports it, if not, give the facts of the right host", now, reported)})
 }
 
+// readRecord tells of a record of the host's own that does not count.
+func (h *host) readRecord() {
+	for _, problem := range h.facts.Problems {
+		if problem.Field == upgrade.FieldRecord {
+			h.note(upgrade.Finding{Severity: upgrade.SeverityWarning, Reason: FindingRecordIgnored,
+				Message: "what this host ran before does not count, so it permits no lower version: " + problem.Message})
+		}
+	}
+}
+
+// record lists the sets that the host ran: by its Machine, and by its own journals.
+func (h *host) record() []v1alpha1.Versions {
+	return slices.Concat(upgrade.RecordOf(&h.Machine), h.facts.Record)
+}
+
 // state is the host as the planner of the fleet wants it.
 func (h *host) state() upgrade.HostState {
-	return upgrade.StateOf(&h.Machine, h.Node, h.Facts)
+	state := upgrade.StateOf(&h.Machine, h.Node, h.Facts)
+	state.Record = h.record()
+	return state
 }
 
 // judge plans one hop of one machine, and moves what is known of it on.
@@ -201,7 +219,7 @@ func (h *host) add(plan upgrade.Plan, a v1alpha1.Assignment, hops *int) {
 func (h *host) draft(a v1alpha1.Assignment, now time.Time) (upgrade.Plan, *upgrade.Blocked) {
 	in := upgrade.PlanInput{
 		Machine: h.Machine.Name, Spec: h.Machine.Spec, Assignment: a, Facts: h.facts,
-		Record: upgrade.RecordOf(&h.Machine), Now: now, Estimate: h.reported,
+		Record: h.record(), Now: now, Estimate: h.reported,
 		EtcdMoved: h.etcdMoved(),
 	}
 	if h.reported {

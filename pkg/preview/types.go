@@ -103,6 +103,8 @@ const (
 	FindingHostReplaced = "HostReplaced"
 	// FindingHostUnproven: nothing shows that the facts are of the host that has reported.
 	FindingHostUnproven = "HostUnproven"
+	// FindingRecordIgnored: what the host recorded of what it ran does not count.
+	FindingRecordIgnored = "RecordIgnored"
 	// FindingInOperation: work goes on at the machine now.
 	FindingInOperation = "InOperation"
 	// FindingSidelined: the machine is left where it is.

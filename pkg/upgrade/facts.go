@@ -3,7 +3,12 @@ package upgrade
 import (
 	"fmt"
 	"time"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
 )
+
+// FieldRecord is the field of a Problem that keeps the host's own record from counting.
+const FieldRecord = "record"
 
 // FactsAPIVersion is the version of the facts format; fields are only added within it.
 const FactsAPIVersion = "facts.refit.dev/v1"
@@ -31,7 +36,10 @@ type Facts struct {
 	Certs      []CertFacts      `json:"certificates,omitempty"`
 	Conflicts  []ConflictFacts  `json:"conflictingManagers,omitempty"`
 	Hold       *HoldFacts       `json:"hold,omitempty"`
-	Problems   []Problem        `json:"problems,omitempty"`
+	// Record lists the sets of versions that this host ran under Refit, by its own journals:
+	// only they may be gone back to. `refit-agent facts` gives it.
+	Record   []v1alpha1.Versions `json:"record,omitempty"`
+	Problems []Problem           `json:"problems,omitempty"`
 }
 
 // Problem is a probe that failed: the field it would have filled, and why.
