@@ -10,6 +10,7 @@ import (
 	"github.com/refit-dev/refit/agent/report"
 	"github.com/refit-dev/refit/agent/watch"
 	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/pkg/outage"
 )
 
 // reporting is the one write that may be on its way, and when the next may be sent.
@@ -124,6 +125,6 @@ func (a *Agent) afterWrite(ctx context.Context, err error) {
 		r.backoff.Next(err) // the view is fresh now: once at once, then with pauses
 	default:
 		r.notBefore = a.now().Add(r.backoff.Next(err))
-		a.sayOnce(ctx, "write", "Writing the status failed, trying again", "reason", err.Error())
+		a.sayOnce(ctx, "write", "Writing the status failed, trying again: nothing is lost, what arrives is how the host is then", "reason", outage.Text(err))
 	}
 }

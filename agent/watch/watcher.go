@@ -10,6 +10,7 @@ import (
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/pkg/outage"
 )
 
 const (
@@ -135,7 +136,7 @@ func (w *Watcher) delay(ctx context.Context, err error) time.Duration {
 		w.say(ctx, "The API server does not let this host read its Machine yet; the coordinator grants it when the Machine exists", err)
 		return jitter(absentRetry)
 	}
-	w.say(ctx, "Lost the API server, trying again", err)
+	w.say(ctx, "Lost the API server, trying again: what this host has accepted goes on, nothing new is begun, and reports wait", err)
 	delay := w.backoff.Next(err)
 	if _, asked := apierrors.SuggestsClientDelay(err); !asked && w.Busy != nil && w.Busy() {
 		return min(delay, jitter(busyRetry))
@@ -166,7 +167,7 @@ func (w *Watcher) say(ctx context.Context, message string, err error) {
 	w.quiet = message
 	log := logr.FromContextOrDiscard(ctx).WithValues("machine", w.Client.name, "namespace", w.Client.namespace)
 	if err != nil {
-		log = log.WithValues("reason", err.Error())
+		log = log.WithValues("reason", outage.Text(err))
 	}
 	log.Info(message)
 }

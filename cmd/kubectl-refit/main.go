@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/refit-dev/refit/pkg/outage"
 	"github.com/refit-dev/refit/pkg/usage"
 )
 
@@ -27,10 +28,29 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root := newRoot(streams{in: os.Stdin, out: os.Stdout, err: os.Stderr})
-	if err := root.ExecuteContext(ctx); err != nil {
-		fmt.Fprintf(os.Stderr, "error: %v\n", err)
+	if cmd, err := root.ExecuteContextC(ctx); err != nil {
+		fmt.Fprintf(os.Stderr, "error: %s\n", explain(cmd.Name(), err))
 		os.Exit(exitCode(err))
 	}
+}
+
+// whileAway is what a command has done, or can do, while the API server is away.
+var whileAway = map[string]string{
+	"plan":      "; kubectl refit plan -f FILES --facts FACTS asks no cluster",
+	"adopt":     "; what was created before stays: run it again",
+	"install":   "; what was applied before stays: run it again",
+	"uninstall": "; what was taken away before is gone: run it again",
+}
+
+// explain words an error. Of an API server that is away it says what that means: the
+// chain of calls in which it was found out helps nobody.
+func explain(command string, err error) string {
+	text, away := outage.Told(err)
+	if !away {
+		return err.Error()
+	}
+	return text + ". See that it runs, and that --kubeconfig, --context and --server name the right cluster" + whileAway[command] +
+		". No host depends on it: what hosts have accepted goes on to its end, and nothing new is granted until it is back"
 }
 
 func exitCode(err error) int {
