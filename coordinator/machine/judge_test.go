@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
@@ -115,4 +116,16 @@ func TestAKubeletOutsideOfItsSkewIsAConditionOfItsMachine(t *testing.T) {
 	restarted.Board.SetSkews("", nil)
 	restarted.tellSkew(s)
 	assert.Nil(t, meta.FindStatusCondition(s.status().Conditions, v1alpha1.ConditionSkewViolated))
+}
+
+// What nobody carries out is not passed over in silence by a Machine that is up to date otherwise.
+func TestAMachineThatIsUpToDateSaysWhatOfItsSpecNobodyApplies(t *testing.T) {
+	m := &v1alpha1.Machine{}
+	m.Status.Versions = &v1alpha1.ObservedVersions{}
+	s := &scope{machine: m, view: &fleet.Machine{Machine: m}, wishMet: true}
+	assert.Equal(t, "what runs is what spec wants", upToDate(s).Message)
+	m.Spec.Kubelet = &v1alpha1.KubeletSpec{Configuration: &runtime.RawExtension{Raw: []byte(`{"maxPods":200}`)}}
+	c := upToDate(s)
+	assert.Equal(t, metav1.ConditionTrue, c.Status)
+	assert.Contains(t, c.Message, "spec.kubelet.configuration is not applied by this version of Refit")
 }

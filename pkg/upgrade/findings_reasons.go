@@ -22,6 +22,7 @@ const (
 	FindingDrainSkipped   = "DrainSkipped"
 	FindingKubeadmMissing = ReasonKubeadmMissing
 	FindingConfigIgnored  = "KubeletConfigurationIgnored"
+	FindingNodeIgnored    = "NodeSettingsIgnored"
 
 	// The container runtime.
 	FindingRuntimeLosing    = "RuntimeLosingSupport"
