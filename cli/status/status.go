@@ -109,6 +109,8 @@ func WaitsFor(m *v1alpha1.Machine, coordinator Coordinator) string {
 		hostFailure(m),
 		silent(m),
 		lacking(m),
+		holds(m, v1alpha1.ConditionPackagesBroken), // what is wrong with a host that nothing is to be done to
+		holds(m, v1alpha1.ConditionCertificatesExpiring),
 	)
 }
 

@@ -32,6 +32,12 @@ func TestAMachineSaysWhatItWaitsFor(t *testing.T) {
 		"nothing": {reported(func(s *v1alpha1.MachineStatus) {
 			s.Conditions = condition(v1alpha1.ConditionUpToDate, metav1.ConditionTrue, "UpToDate", "all well")
 		}), ""},
+		"nothing, on a host whose certificates lapse": {reported(func(s *v1alpha1.MachineStatus) {
+			s.Conditions = condition(v1alpha1.ConditionCertificatesExpiring, metav1.ConditionTrue, "ExpiresSoon", "apiserver.crt expires")
+		}), "ExpiresSoon: apiserver.crt expires"},
+		"nothing, on a host whose packages are broken": {reported(func(s *v1alpha1.MachineStatus) {
+			s.Conditions = condition(v1alpha1.ConditionPackagesBroken, metav1.ConditionTrue, "PackageDBBroken", "kubelet")
+		}), "PackageDBBroken: kubelet"},
 		"a gate": {reported(func(s *v1alpha1.MachineStatus) {
 			s.Conditions = condition(v1alpha1.ConditionWaiting, metav1.ConditionTrue, "BudgetExhausted", "1 of 1 unavailable")
 		}), "BudgetExhausted: 1 of 1 unavailable"},
