@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/stretchr/testify/require"
 
@@ -299,6 +300,22 @@ func FuzzCheckChange(f *testing.F) {
 			require.False(t, strings.HasPrefix(file, ".") || strings.HasPrefix(file, "-"))
 			require.Equal(t, filepath.Base(fileName(name, to)), fileName(name, to))
 		}
+	})
+}
+
+// What apt's log says is told to people: on one line, short, and only of what is installed.
+func FuzzHistory(f *testing.F) {
+	f.Add(history)
+	f.Add("Start-Date: 2026-11-30  12:53:42\nCommandline: apt-get install --yes --no-install-recommends dnf-plugins-core\nInstall: dnf-plugins-core:amd64 (4.3.1-3)\nRemove: zypper:amd64 (1.14.42-2)\nEnd-Date: 2026-11-30  12:53:47\n")
+	f.Add("Start-Date: \x1b[31m" + strings.Repeat("x", 2000) + "\nRequested-By: \u202e\nInstall: kubelet (1), kubelet:i386 (0, 1)\n")
+	f.Fuzz(func(t *testing.T, log string) {
+		for name, text := range changedBy(log, map[string]string{"kubelet": "1.30.5-1.1", "runc": "1"}) {
+			require.Contains(t, []string{"kubelet", "runc"}, name)
+			require.LessOrEqual(t, len([]rune(text)), 420)
+			require.False(t, strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }), "%q", text)
+		}
+		added := "\n\nStart-Date: 2099-01-01\nUpgrade: kubelet:amd64 (1.30.4-1.1, 1.30.5-1.1)\n"
+		require.Contains(t, changedBy(log+added, map[string]string{"kubelet": "1.30.5-1.1"})["kubelet"], "2099-01-01", "no entry hides the next")
 	})
 }
 

@@ -41,14 +41,14 @@ func Tail(path string) (string, error) {
 	return string(text), nil
 }
 
-// credentials in a URL, such as that of a proxy.
-var credentials = regexp.MustCompile(`://[^/@\s]+@`)
+// credentials in a URL, such as that of a proxy; a password may have an @ in it.
+var credentials = regexp.MustCompile(`://[^/\s]+@`)
 
 // Shown is a text of a log that can be told: on one line, short, and without secrets.
 func Shown(text string) string {
 	text = credentials.ReplaceAllString(text, "://")
 	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
+		if !unicode.IsPrint(r) { // nor what turns the direction of writing
 			return ' '
 		}
 		return r

@@ -45,7 +45,7 @@ func changedBy(changes, commands string, installed map[string]string) map[string
 				version = plain
 			}
 			if strings.HasPrefix(m[2], name+"-"+version+".") && !strings.Contains(m[2][len(name)+len(version)+2:], ".") {
-				out[name] = commandBefore(commands, m[1]) + ", at " + m[1] + " by the host's clock"
+				out[name] = commandBefore(commands, m[1]) + ", at " + packagelog.Shown(m[1]) + " by the host's clock"
 			}
 		}
 	}

@@ -29,7 +29,7 @@ var armoredKey = regexp.MustCompile(`(?s)-----BEGIN PGP PUBLIC KEY BLOCK-----.*?
 func (r *RPM) keys(ctx context.Context, signedBy string) ([][]byte, error) {
 	var rings [][]byte
 	trusted := signedBy == ""
-	for _, name := range strings.FieldsFunc(signedBy, func(c rune) bool { return c == ',' || c == ' ' || c == '\n' }) {
+	for _, name := range words(signedBy) {
 		if strings.HasPrefix(name, "https://") || strings.HasPrefix(name, "http://") {
 			trusted = true
 			continue

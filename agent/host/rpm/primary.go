@@ -45,8 +45,11 @@ func (m repomd) primary() (href, sha256 string, size int64, err error) {
 		if d.Checksum.Type != "sha256" || !validDigest.MatchString(sha256) {
 			return "", "", 0, refuse("DigestMissing", "the repository's index has a digest of type %q; without SHA-256 nothing is installed", d.Checksum.Type)
 		}
-		if d.Location.Href == "" || strings.Contains(d.Location.Href, "..") || strings.Contains(d.Location.Href, "://") {
-			return "", "", 0, refuse("SourceInvalid", "the repository's index is at %q, which is not a place in the repository", d.Location.Href)
+		if href := d.Location.Href; href == "" || strings.Contains(href, "..") || strings.Contains(href, "://") || checkURI("http://repository/"+href) != nil {
+			return "", "", 0, refuse("SourceInvalid", "the repository's index is at %q, which is not a place in the repository", href)
+		}
+		if d.Size < 0 {
+			return "", "", 0, refuse("SourceInvalid", "the repository's index has a size of %d bytes", d.Size)
 		}
 		return d.Location.Href, sha256, d.Size, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
@@ -38,8 +39,13 @@ func (s section) boolean(key string, fallback bool) bool {
 
 // list is a value of several words, which commas or white space separate.
 func (s section) list(key string) []string {
-	return strings.FieldsFunc(s.values[key], func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' })
+	return words(s.values[key])
 }
+
+// separates is true for what stands between two words of a value; the end of a line may have a carriage return.
+func separates(r rune) bool { return r == ',' || unicode.IsSpace(r) }
+
+func words(text string) []string { return strings.FieldsFunc(text, separates) }
 
 // parseINI reads sections; a value goes on in the lines that begin with white space.
 func parseINI(content string) []section {

@@ -92,7 +92,7 @@ func (r *RPM) loadFrom(ctx context.Context, a access, from repository, base stri
 	if err := packagefile.Room(r.state(), size); err != nil {
 		return index{}, err
 	}
-	target := r.state("rpm/metadata", sha256+"-"+path.Base(href))
+	target := r.state("rpm/metadata", fileOfIndex(sha256, href))
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 		return index{}, fmt.Errorf("making the private package state: %w", err)
 	}
@@ -102,6 +102,11 @@ func (r *RPM) loadFrom(ctx context.Context, a access, from repository, base stri
 	now := time.Now()
 	_ = os.Chtimes(target, now, now) // used: not among those that are pruned
 	return index{path: target, base: base}, r.trust(base, from)
+}
+
+// fileOfIndex is how a fetched index is called; its ending says how it is compressed.
+func fileOfIndex(sha256, href string) string {
+	return sha256 + "-" + strings.Trim(path.Base(href), "/")
 }
 
 var metalinkURL = regexp.MustCompile(`<url[^>]*>\s*(https?://[^<\s]+)/repodata/repomd\.xml\s*</url>`)
@@ -117,19 +122,28 @@ func (r *RPM) bases(ctx context.Context, a access, from repository) ([]string, e
 		return nil, err
 	}
 	var bases []string
-	if found := metalinkURL.FindAllSubmatch(data, maxMirrors); len(found) > 0 {
-		for _, m := range found {
-			bases = append(bases, string(m[1])+"/")
-		}
-		return bases, nil
-	}
-	for line := range strings.Lines(string(data)) {
-		if line = strings.TrimSpace(line); len(bases) < maxMirrors && checkURI(line) == nil {
-			bases = append(bases, strings.TrimSuffix(r.expand(ctx, line), "/")+"/")
-		}
+	for _, mirror := range mirrors(string(data)) {
+		bases = append(bases, strings.TrimSuffix(r.expand(ctx, mirror), "/")+"/")
 	}
 	if len(bases) == 0 {
 		return nil, refuse("RepoUnavailable", "%s names no mirror of package source %s", uri, from.name)
 	}
 	return bases, nil
+}
+
+// mirrors are the first places of a list of mirrors or of a metalink.
+func mirrors(text string) []string {
+	var found []string
+	if links := metalinkURL.FindAllStringSubmatch(text, maxMirrors); len(links) > 0 {
+		for _, m := range links {
+			found = append(found, m[1])
+		}
+		return found
+	}
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); len(found) < maxMirrors && checkURI(withoutVariables(line)) == nil {
+			found = append(found, line)
+		}
+	}
+	return found
 }

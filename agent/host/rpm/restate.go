@@ -72,7 +72,7 @@ var writtenKey = regexp.MustCompile(`^((https?|ftp|file)://|/)[!-~]+$`)
 // one before and is written as it was, so that undoing a change needs nothing of the host.
 func (r *RPM) writtenKeys(signedBy string) (string, error) {
 	var urls []string
-	for _, key := range strings.FieldsFunc(signedBy, func(c rune) bool { return c == ',' || c == ' ' || c == '\n' }) {
+	for _, key := range words(signedBy) {
 		if !writtenKey.MatchString(key) {
 			file, err := r.keyFile(key)
 			if err != nil {

@@ -121,13 +121,12 @@ func replaceURI(content, from, to string) (out string, replaced, present bool) {
 
 // replaceWord leaves all white space and commas as they are.
 func replaceWord(text, from, to string) (out string, replaced, present bool) {
-	const separators = " \t,"
 	var b strings.Builder
 	for text != "" {
-		space := len(text) - len(strings.TrimLeft(text, separators))
+		space := len(text) - len(strings.TrimLeftFunc(text, separates))
 		b.WriteString(text[:space])
 		text = text[space:]
-		end := strings.IndexAny(text, separators)
+		end := strings.IndexFunc(text, separates)
 		if end < 0 {
 			end = len(text)
 		}

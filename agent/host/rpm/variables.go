@@ -43,13 +43,8 @@ func (r *RPM) releasever(ctx context.Context) string {
 	format := `[%{PROVIDENAME}\t%{PROVIDEVERSION}\n]system-release\t%{VERSION}\n`
 	result, err := r.run(ctx, queryTimeout, r.rpm("rpm", "-q", "--qf", format, "--whatprovides", "system-release"))
 	if err == nil {
-		for _, wanted := range []string{"system-release(releasever)\t", "system-release\t"} {
-			for line := range strings.Lines(result.Stdout) {
-				if version, ok := strings.CutPrefix(strings.TrimSpace(line), wanted); ok {
-					version, _, _ = strings.Cut(version, "-")
-					return version
-				}
-			}
+		if version := providedRelease(result.Stdout); version != "" {
+			return version
 		}
 	}
 	release, err := osrelease.Read(r.Root)
@@ -57,4 +52,17 @@ func (r *RPM) releasever(ctx context.Context) string {
 		return ""
 	}
 	return release.VersionID
+}
+
+// providedRelease is the release of a system in what its packages provide; a statement of its own counts more.
+func providedRelease(output string) string {
+	for _, wanted := range []string{"system-release(releasever)\t", "system-release\t"} {
+		for line := range strings.Lines(output) {
+			if version, ok := strings.CutPrefix(strings.TrimSpace(line), wanted); ok {
+				version, _, _ = strings.Cut(version, "-")
+				return version
+			}
+		}
+	}
+	return ""
 }
