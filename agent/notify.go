@@ -14,7 +14,8 @@ import (
 )
 
 // packageDatabases are the files that change when packages do, by package manager.
-var packageDatabases = []string{"/dpkg/status", "/rpm/rpmdb.sqlite", "/rpm/Packages"}
+// rpm has several kinds of database: SQLite, its own and that of Berkeley.
+var packageDatabases = []string{"/dpkg/status", "/rpm/rpmdb.sqlite", "/rpm/Packages.db", "/rpm/Packages"}
 
 // PackageDatabase says whether a path is the database of a package manager.
 func PackageDatabase(path string) bool {
@@ -24,8 +25,9 @@ func PackageDatabase(path string) bool {
 // everything stands for all watched files.
 const everything = "*"
 
-// PackageDirs are the directories with the databases of package managers.
-var PackageDirs = []string{"/var/lib/dpkg", "/var/lib/rpm"}
+// PackageDirs are the directories with the databases of package managers. Newer systems
+// with rpm have it under /usr, most with a link in the old place.
+var PackageDirs = []string{"/var/lib/dpkg", "/var/lib/rpm", "/usr/lib/sysimage/rpm"}
 
 // FileEvents sends the paths that change in some directories: journals, the package
 // database, the hold. A directory that does not exist is left out.
