@@ -31,7 +31,7 @@ func (a *Apt) private() []string {
 // Candidates fetches the signed indexes of the sources in a request and returns what
 // they offer of its packages. apt itself verifies the signatures.
 func (a *Apt) Candidates(ctx context.Context, request upgrade.CandidateRequest) ([]upgrade.Candidate, error) {
-	if err := checkNames(request.Packages); err != nil {
+	if err := kind.CheckNames(request.Packages); err != nil {
 		return nil, err
 	}
 	if err := a.writeSources(request.Sources); err != nil {

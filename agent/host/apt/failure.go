@@ -1,6 +1,7 @@
 package apt
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -47,7 +48,7 @@ func fetchFailure(doing, output string, err error) error {
 	if err == nil {
 		return wait("RepoUnreachable", "%s: %s", doing, lines)
 	}
-	return &upgrade.Blocked{Reason: "RepoUnreachable", Message: fmt.Sprintf("%s: %s", doing, firstNonEmpty(lines, err.Error()))}
+	return &upgrade.Blocked{Reason: "RepoUnreachable", Message: fmt.Sprintf("%s: %s", doing, cmp.Or(lines, err.Error()))}
 }
 
 // complaints are the error and warning lines of apt, without progress and notes.
@@ -62,13 +63,4 @@ func complaints(output string) string {
 		}
 	}
 	return strings.Join(kept, "; ")
-}
-
-func firstNonEmpty(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/refit-dev/refit/agent/host/command"
+	"github.com/refit-dev/refit/agent/host/packagefile"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
@@ -54,7 +55,7 @@ func FuzzIndex(f *testing.F) {
 			if !ok {
 				return
 			}
-			require.Regexp(t, validDigest, c.SHA256)
+			require.Regexp(t, packagefile.Digest, c.SHA256)
 			require.NotEmpty(t, c.Path)
 			require.GreaterOrEqual(t, c.Size, int64(0))
 			require.GreaterOrEqual(t, c.InstalledSize, int64(0))
@@ -254,7 +255,7 @@ func FuzzSimulation(f *testing.F) {
 			require.ErrorAs(t, err, &blocked)
 			require.NotEmpty(t, blocked.Reason)
 		}
-		if !validName.MatchString(name) || name == "kubelet" || name == "telnet" {
+		if !kind.Name.MatchString(name) || name == "kubelet" || name == "telnet" {
 			return
 		}
 		for _, line := range []string{
@@ -290,7 +291,7 @@ func FuzzCheckChange(f *testing.F) {
 	f.Add("-o", "1", "", "", "")
 	f.Add("a\nb", "1", "2\n", "f", digest)
 	f.Fuzz(func(t *testing.T, name, from, to, file, digest string) {
-		if checkChange(upgrade.PackageChange{Name: name, From: from, To: to, File: file, SHA256: digest}) != nil {
+		if kind.CheckChange(upgrade.PackageChange{Name: name, From: from, To: to, File: file, SHA256: digest}) != nil {
 			return
 		}
 		require.False(t, strings.HasPrefix(name, "-"))
@@ -298,7 +299,7 @@ func FuzzCheckChange(f *testing.F) {
 		if to != "" {
 			require.Equal(t, file, filepath.Base(file))
 			require.False(t, strings.HasPrefix(file, ".") || strings.HasPrefix(file, "-"))
-			require.Equal(t, filepath.Base(fileName(name, to)), fileName(name, to))
+			require.Equal(t, filepath.Base(kind.FileName(name, to)), kind.FileName(name, to))
 		}
 	})
 }

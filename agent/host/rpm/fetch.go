@@ -1,6 +1,7 @@
 package rpm
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -11,11 +12,9 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"syscall"
 	"time"
 
-	"github.com/refit-dev/refit/agent/host/files"
 	"github.com/refit-dev/refit/agent/host/packagefile"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
@@ -33,7 +32,7 @@ type access struct {
 }
 
 func (a access) value(key string) string {
-	return firstNonEmpty(a.values.values[key], a.main.values[key])
+	return cmp.Or(a.values.values[key], a.main.values[key])
 }
 
 // client makes the client of one repository. Certificates of servers are always checked.
@@ -58,7 +57,7 @@ func (r *RPM) client(a access) (*http.Client, error) {
 		transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(pem)
 	}
 	if path := a.value("sslclientcert"); path != "" {
-		pair, err := tls.LoadX509KeyPair(r.path(path), r.path(firstNonEmpty(a.value("sslclientkey"), path)))
+		pair, err := tls.LoadX509KeyPair(r.path(path), r.path(cmp.Or(a.value("sslclientkey"), path)))
 		if err != nil {
 			return nil, fmt.Errorf("reading the client certificate of package source %s: %w", a.values.id, err)
 		}
@@ -167,32 +166,14 @@ func (r *RPM) read(ctx context.Context, a access, uri string, limit int64) ([]by
 
 // fetch puts a file with a known digest to a path. One that is there already is not fetched again.
 func (r *RPM) fetch(ctx context.Context, a access, uri, sha256, target string) error {
-	err := packagefile.Verify(target, sha256)
-	if err == nil {
-		return nil
-	}
-	var mismatch *upgrade.Blocked
-	if !errors.Is(err, fs.ErrNotExist) && !errors.As(err, &mismatch) {
-		return err
-	}
-	partial := r.state("rpm/download", filepath.Base(target))
-	if err := r.download(ctx, a, uri, partial); err != nil {
-		return err
-	}
-	defer os.Remove(partial) //nolint:errcheck // a leftover is overwritten next time
-	if err := packagefile.Verify(partial, sha256); err != nil {
-		// A mirror in the middle of a sync; asked again, the digest stays what the signed metadata says.
-		return wait("DigestMismatch", "downloading %s: %v; the mirror may be in the middle of a sync", uri, err)
-	}
-	return files.CopyAtomic(target, partial, 0o644)
+	return packagefile.Fetch(uri, sha256, target, r.state("rpm/download"), func(partial string) error {
+		return r.download(ctx, a, uri, partial)
+	})
 }
 
 func (r *RPM) download(ctx context.Context, a access, uri, target string) error {
 	ctx, cancel := context.WithTimeout(ctx, r.InstallTimeout)
 	defer cancel()
-	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-		return fmt.Errorf("making the download directory: %w", err)
-	}
 	body, err := r.open(ctx, a, uri)
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/refit-dev/refit/agent/host/command"
+	"github.com/refit-dev/refit/agent/host/packagefile"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
@@ -77,7 +78,7 @@ func FuzzSimulation(f *testing.F) {
 		text := solverText(command.Result{Stdout: output})
 		require.LessOrEqual(t, len(text), 1200+len("… "))
 		_, plain, ok := strings.Cut(":"+version, ":")
-		if !ok || !validName.MatchString(name) || !validVersion.MatchString(version) || !strings.Contains(plain, "-") || strings.Contains(plain, ":") || name == "kubelet" || name == "telnet" {
+		if !ok || !kind.Name.MatchString(name) || !kind.Version.MatchString(version) || !strings.Contains(plain, "-") || strings.Contains(plain, ":") || name == "kubelet" || name == "telnet" {
 			return
 		}
 		err := erased(output+"\nD:     1    0    1    1   -"+name+"-"+plain+".x86_64\n", changes)
@@ -90,7 +91,7 @@ func FuzzObsoletes(f *testing.F) {
 	f.Add("a\t<=\t1:2-3\n(a or b)\t>\t\n\t\t\n", "1:2-3")
 	f.Fuzz(func(t *testing.T, output, have string) {
 		for _, o := range parseObsoletes(output) {
-			require.NoError(t, checkNames([]string{o.name}))
+			require.NoError(t, kind.CheckNames([]string{o.name}))
 			_ = within(have, o.relation, o.version)
 			require.True(t, within(have, "", o.version), "what names no version means all")
 		}
@@ -131,7 +132,7 @@ func FuzzIndex(f *testing.F) {
 			if !ok {
 				return
 			}
-			require.Regexp(t, validDigest, c.SHA256)
+			require.Regexp(t, packagefile.Digest, c.SHA256)
 			require.NotEmpty(t, c.Path)
 			require.GreaterOrEqual(t, c.Size, int64(0))
 			require.GreaterOrEqual(t, c.InstalledSize, int64(0))
@@ -169,7 +170,7 @@ func FuzzRepomd(f *testing.F) {
 			require.Empty(t, href)
 			return
 		}
-		require.Regexp(t, validDigest, sha256)
+		require.Regexp(t, packagefile.Digest, sha256)
 		require.NotContains(t, href, "..")
 		require.GreaterOrEqual(t, size, int64(0))
 		require.NoError(t, checkURI("https://mirror.example/v1.37/rpm/"+href), "%q", href)

@@ -148,7 +148,7 @@ func FuzzCheckChange(f *testing.F) {
 	f.Add("-e", "1", "", "", "")
 	f.Add("a\nb", "1", "2\n", "f", digest)
 	f.Fuzz(func(t *testing.T, name, from, to, file, digest string) {
-		if checkChange(upgrade.PackageChange{Name: name, From: from, To: to, File: file, SHA256: digest}) != nil {
+		if kind.CheckChange(upgrade.PackageChange{Name: name, From: from, To: to, File: file, SHA256: digest}) != nil {
 			return
 		}
 		require.False(t, strings.HasPrefix(name, "-"))
@@ -156,7 +156,7 @@ func FuzzCheckChange(f *testing.F) {
 		if to != "" {
 			require.Equal(t, file, filepath.Base(file))
 			require.False(t, strings.HasPrefix(file, ".") || strings.HasPrefix(file, "-"))
-			require.Equal(t, filepath.Base(fileName(name, to)), fileName(name, to))
+			require.Equal(t, filepath.Base(kind.FileName(name, to)), kind.FileName(name, to))
 		}
 	})
 }
@@ -186,7 +186,7 @@ func fuzzLocks(t *testing.T, l lockList, content string, h header) {
 func FuzzLockList(f *testing.F) {
 	addHeaders(f, "# Added lock on Mon Nov 30 12:54:34 2026\nkubelet-0:1.36.3-1.*\n\n!bash-0:5-1.*\nkernel-*", "0:kubelet-1.30.4-1.*\r\n", " a-1 \n-\n--\n*")
 	f.Fuzz(func(t *testing.T, content, name, version, release string) {
-		if v := version + "-" + release; validName.MatchString(name) && validVersion.MatchString(v) {
+		if v := version + "-" + release; kind.Name.MatchString(name) && kind.Version.MatchString(v) {
 			fuzzLocks(t, listLocks{}, content, header{name, "x86_64", v})
 		}
 	})
@@ -196,7 +196,7 @@ func FuzzLockTable(f *testing.F) {
 	addHeaders(f, "version = \"1.0\"\n\n[[packages]]\nname = \"bash\"\ncomment = \"mine\"\n[[packages.conditions]]\nkey = \"evr\"\ncomparator = \"<\"\nvalue = \"5.2\"\n",
 		"[[packages]]\n[[packages]]\nname='a'\n", "[[packages]] # x\r\n name = \"a\"\r\n[[packages.conditions]]\nname = \"b\"")
 	f.Fuzz(func(t *testing.T, content, name, version, release string) {
-		if v := version + "-" + release; validName.MatchString(name) && validVersion.MatchString(v) {
+		if v := version + "-" + release; kind.Name.MatchString(name) && kind.Version.MatchString(v) {
 			fuzzLocks(t, tomlLocks{}, content, header{name, "x86_64", v})
 		}
 	})

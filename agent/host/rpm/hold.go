@@ -113,7 +113,7 @@ func (r *RPM) excludes() ([]string, error) {
 // SetHold puts packages on hold or takes them off. Packages that are not installed
 // cannot be held and are passed over; what an exclude= holds is left to it.
 func (r *RPM) SetHold(ctx context.Context, names []string, held bool) error {
-	if err := checkNames(names); err != nil || len(names) == 0 {
+	if err := kind.CheckNames(names); err != nil || len(names) == 0 {
 		return err
 	}
 	known, err := r.installed(ctx, names...)

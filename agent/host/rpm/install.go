@@ -1,6 +1,7 @@
 package rpm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,7 +40,7 @@ func (r *RPM) Install(ctx context.Context, changes []upgrade.PackageChange, dir 
 }
 
 func (r *RPM) ready(ctx context.Context, changes []upgrade.PackageChange, dir string) error {
-	if err := r.verifyStaged(ctx, changes, dir); err != nil {
+	if err := r.store().Verify(ctx, changes, dir); err != nil {
 		return err
 	}
 	if err := r.simulate(ctx, changes, dir); err != nil {
@@ -107,7 +108,7 @@ func (r *RPM) judge(ctx context.Context, changes []upgrade.PackageChange, result
 	case repairErr != nil:
 		return repairErr
 	}
-	return refuse("NotApplied", "rpm reported success, but %s is not at %s: %s", left[0].Name, firstNonEmpty(left[0].To, "absent"), command.Tail(result.Output(), 1000))
+	return refuse("NotApplied", "rpm reported success, but %s is not at %s: %s", left[0].Name, cmp.Or(left[0].To, "absent"), command.Tail(result.Output(), 1000))
 }
 
 // ended says that a program came to its end by itself, with an exit code that is not 0.

@@ -124,7 +124,7 @@ func TestATransactionThatDoesMoreThanAskedIsRefused(t *testing.T) {
 // What a package says of itself decides too, whatever rpm tells of its own work.
 func TestWhatAPackageTakesThePlaceOfIsFoundInTheFileItself(t *testing.T) {
 	h := newHost(t)
-	require.NoError(t, h.stageDirs())
+	require.NoError(t, h.store().MakeDirs())
 	h.installs(rpmfile{name: "bystander", version: "1-1"})
 	path := rpmfile{name: "kubelet", version: "4-1", obsoletes: "bystander <= 1"}.build(t)
 	c := upgrade.PackageChange{Name: "kubelet", To: "4-1", File: "kubelet.rpm"}
@@ -268,7 +268,7 @@ func TestUnpackingTouchesNothingOfTheHost(t *testing.T) {
 	next.post = `io.open("/ran", "w"):close()`
 	next.requires = "nothing-that-is-here"
 	h := newHost(t)
-	require.NoError(t, h.stageDirs())
+	require.NoError(t, h.store().MakeDirs())
 	path := next.build(t)
 	digest := tool(t, "sha256sum", path)[:64]
 	c := upgrade.PackageChange{Name: "kubelet", To: "2-1", File: digest + ".rpm", SHA256: digest}
@@ -289,7 +289,7 @@ func TestFilesOfEarlierPlansGo(t *testing.T) {
 	h, changes := staged(t, kubelet("1-1"), kubelet("2-1"))
 	old := filepath.Join(h.StageDir(), "old.rpm")
 	require.NoError(t, os.WriteFile(old, nil, 0o644))
-	require.NoError(t, h.prune(changes, time.Now().Add(packagefile.StagedFor+time.Hour)))
+	require.NoError(t, h.store().Prune(changes, time.Now().Add(packagefile.StagedFor+time.Hour)))
 	assert.NoFileExists(t, old)
 	assert.FileExists(t, filepath.Join(h.StageDir(), changes[0].File), "needed")
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/refit-dev/refit/agent/host/packagefile"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
@@ -42,7 +43,7 @@ func (m repomd) primary() (href, sha256 string, size int64, err error) {
 			continue
 		}
 		sha256 = strings.TrimSpace(d.Checksum.Value)
-		if d.Checksum.Type != "sha256" || !validDigest.MatchString(sha256) {
+		if d.Checksum.Type != "sha256" || !packagefile.Digest.MatchString(sha256) {
 			return "", "", 0, refuse("DigestMissing", "the repository's index has a digest of type %q; without SHA-256 nothing is installed", d.Checksum.Type)
 		}
 		if href := d.Location.Href; href == "" || strings.Contains(href, "..") || strings.Contains(href, "://") || checkURI("http://repository/"+href) != nil {
@@ -115,7 +116,7 @@ func (r requirement) String() string {
 // the repository: what cannot be verified and installed is no candidate.
 func (p pkg) candidate(base string) (upgrade.Candidate, bool) {
 	digest := strings.ToLower(strings.TrimSpace(p.Checksum.Value))
-	if p.Checksum.Type != "sha256" || !validDigest.MatchString(digest) || p.Size.Package < 0 || p.Location.Href == "" || p.Location.Base != "" {
+	if p.Checksum.Type != "sha256" || !packagefile.Digest.MatchString(digest) || p.Size.Package < 0 || p.Location.Href == "" || p.Location.Base != "" {
 		return upgrade.Candidate{}, false
 	}
 	if p.Arch != "noarch" && p.Arch != basearch() {

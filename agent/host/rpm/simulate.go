@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/refit-dev/refit/agent/host/command"
+	"github.com/refit-dev/refit/agent/host/packagefile"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
@@ -132,7 +133,7 @@ func (r *RPM) obsoleted(ctx context.Context, changes []upgrade.PackageChange, di
 			return fmt.Errorf("asking %s %s what it obsoletes: %w", c.Name, c.To, err)
 		}
 		for _, o := range parseObsoletes(result.Stdout) {
-			if slices.Contains(changeNames(changes), o.name) {
+			if slices.Contains(packagefile.Names(changes), o.name) {
 				continue
 			}
 			now, err := r.installed(ctx, o.name)
@@ -157,7 +158,7 @@ func parseObsoletes(output string) []obsolete {
 	var all []obsolete
 	for line := range strings.Lines(output) {
 		fields := strings.Split(strings.TrimRight(line, "\n"), "\t")
-		if len(fields) == 3 && checkNames(fields[:1]) == nil {
+		if len(fields) == 3 && kind.CheckNames(fields[:1]) == nil {
 			all = append(all, obsolete{name: fields[0], relation: strings.TrimSpace(fields[1]), version: fields[2]})
 		}
 	}

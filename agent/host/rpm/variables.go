@@ -1,6 +1,7 @@
 package rpm
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"regexp"
@@ -15,7 +16,7 @@ var variable = regexp.MustCompile(`\$(?:\{[0-9A-Za-z_]+\}|[0-9A-Za-z_]+)`)
 // arches are rpm's names of the architectures that Go names otherwise.
 var arches = map[string]string{"amd64": "x86_64", "arm64": "aarch64", "386": "i686"}
 
-func basearch() string { return firstNonEmpty(arches[runtime.GOARCH], runtime.GOARCH) }
+func basearch() string { return cmp.Or(arches[runtime.GOARCH], runtime.GOARCH) }
 
 // expand fills in the variables of a URI the way dnf does. One that is not known stays
 // as it is: the fetch fails then, and its URI says why.
@@ -32,7 +33,7 @@ func (r *RPM) expand(ctx context.Context, text string) string {
 		case "basearch", "arch":
 			return basearch()
 		case "releasever":
-			return firstNonEmpty(r.releasever(ctx), match)
+			return cmp.Or(r.releasever(ctx), match)
 		}
 		return match
 	})
