@@ -40,7 +40,7 @@ func TestAPackageGoesFromTheSignedIndexToTheHost(t *testing.T) {
 	assert.Empty(t, findings)
 	assert.Equal(t, []string{"kubelet 1.36.3-1.1 installed"}, h.versions("kubelet"), "staging changes nothing")
 
-	r.answer(500) // installing must not need the repository
+	r.Answer(500) // installing must not need the repository
 	require.NoError(t, h.Install(t.Context(), changes, h.StageDir()))
 	assert.Equal(t, []string{"kubelet 1.37.2-1.1 installed"}, h.versions("kubelet"))
 	assert.Equal(t, "new", h.read("usr/bin/kubelet"))

@@ -21,7 +21,9 @@ const (
 )
 
 // Tail is the end of a log; nothing when there is none.
-func Tail(path string) (string, error) {
+func Tail(path string) (string, error) { return tail(path, tailLimit) }
+
+func tail(path string, limit int64) (string, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
@@ -34,7 +36,7 @@ func Tail(path string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("reading the package manager's log: %w", err)
 	}
-	text, err := io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-tailLimit), tailLimit))
+	text, err := io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-limit), limit))
 	if err != nil {
 		return "", fmt.Errorf("reading the package manager's log: %w", err)
 	}

@@ -32,7 +32,7 @@ func staged(t *testing.T, old, new rpmfile) (*host, []upgrade.PackageChange) {
 	changes := []upgrade.PackageChange{change(c, old.version)}
 	_, err := h.Stage(t.Context(), changes)
 	require.NoError(t, err)
-	r.answer(500) // nothing may need the repository from here on
+	r.Answer(500) // nothing may need the repository from here on
 	return h, changes
 }
 
@@ -55,7 +55,7 @@ func TestAPackageGoesFromTheSignedMetadataToTheHostAndBack(t *testing.T) {
 	assert.Empty(t, findings, "the version to go back to is in the host's own repository")
 	assert.Equal(t, []string{"kubelet 1.36.3-150500.1.1 installed"}, h.versions("kubelet"), "staging changes nothing")
 
-	r.answer(500) // installing must not need the repository
+	r.Answer(500) // installing must not need the repository
 	require.NoError(t, h.Install(t.Context(), changes, h.StageDir()))
 	assert.Equal(t, []string{"kubelet 1.37.2-150500.1.1 installed"}, h.versions("kubelet"))
 	assert.Equal(t, "1.37.2-150500.1.1", h.read("usr/bin/kubelet"))
