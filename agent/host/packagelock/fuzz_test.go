@@ -17,7 +17,7 @@ func FuzzNamedProcess(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		root := t.TempDir()
 		for _, file := range pidFiles {
-			path := filepath.Join(root, file)
+			path := filepath.Join(root, file.path)
 			require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 			require.NoError(t, os.WriteFile(path, data, 0o600))
 		}

@@ -106,7 +106,7 @@ func TestALockThatIsGivenUpBeforeItIsWatchedIsToldToo(t *testing.T) {
 
 func TestAFileThatNamesItsHolderIsWatchedForItsRemoval(t *testing.T) {
 	root := t.TempDir()
-	path := filepath.Join(root, pidFiles[0])
+	path := filepath.Join(root, pidFiles[0].path)
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 	dnf := exec.CommandContext(t.Context(), "sh", "-c", "while :; do sleep 1; done", "/usr/bin/dnf")
 	require.NoError(t, dnf.Start())

@@ -14,12 +14,11 @@ import (
 const maxSearched = 8 << 20
 
 // onHost finds the file of an installed version among what was staged before, and in
-// dnf's cache. Its signature is checked wherever it comes from.
+// the host's caches. Its signature is checked wherever it comes from.
 func (r *RPM) onHost(ctx context.Context, name, version string) (string, error) {
-	patterns := []string{
-		filepath.Join(r.StageDir(), "*.rpm"),
-		r.path("var/cache/dnf/*/packages", name+"-*.rpm"),
-		r.path("var/cache/libdnf5/*/packages", name+"-*.rpm"),
+	patterns := []string{filepath.Join(r.StageDir(), "*.rpm")}
+	for _, cache := range r.dialect.caches {
+		patterns = append(patterns, r.path(cache, name+"-*.rpm"))
 	}
 	for _, pattern := range patterns {
 		paths, err := filepath.Glob(pattern)
@@ -50,7 +49,7 @@ func (r *RPM) trusted(ctx context.Context, path string) bool {
 	return false
 }
 
-// search finds a version in the repositories of the host: first in dnf's own copies of
+// search finds a version in the repositories of the host: first in the host's own copies of
 // their indexes, which cost nothing, then in the small ones themselves.
 func (r *RPM) search(ctx context.Context, name, version string) (upgrade.Candidate, error) {
 	repos, err := r.repos()

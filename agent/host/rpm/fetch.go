@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
@@ -29,6 +30,18 @@ const (
 // that its section has, or else dnf's own configuration.
 type access struct {
 	values, main section
+	// query goes with every request: the words of a URI behind its question mark.
+	query string
+}
+
+// access to a repository by its URI, which is in a section of the host unless only a plan names it.
+func (r *RPM) access(uri string, host *repo) (access, error) {
+	a := access{main: r.main()}
+	if host != nil {
+		a.values, uri = host.section, host.uri
+	}
+	_, a.query, _ = strings.Cut(uri, "?")
+	return r.dialect.reach(r, a, uri)
 }
 
 func (a access) value(key string) string {
@@ -84,7 +97,7 @@ func (r *RPM) open(ctx context.Context, a access, uri string) (io.ReadCloser, er
 		return nil, err
 	}
 	parsed, _ := url.Parse(uri)
-	if parsed.Scheme == "file" {
+	if parsed.Scheme == "file" || parsed.Scheme == "dir" {
 		f, err := os.Open(parsed.Path)
 		if err != nil {
 			return nil, unavailable(uri, err)
@@ -95,7 +108,10 @@ func (r *RPM) open(ctx context.Context, a access, uri string) (io.ReadCloser, er
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, uri, http.NoBody)
+	if a.query != "" {
+		parsed.RawQuery = a.query
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, parsed.String(), http.NoBody)
 	if err != nil {
 		return nil, refuse("SourceInvalid", "package source URI %q: %v", uri, err)
 	}
@@ -104,6 +120,10 @@ func (r *RPM) open(ctx context.Context, a access, uri string) (io.ReadCloser, er
 	}
 	response, err := client.Do(req)
 	if err != nil {
+		var told *url.Error
+		if errors.As(err, &told) {
+			err = told.Err // without the query, which may be a secret
+		}
 		return nil, unreachable(ctx, uri, err)
 	}
 	if response.StatusCode != http.StatusOK {

@@ -237,3 +237,19 @@ func FuzzSignature(f *testing.F) {
 		assertReason(t, signed("x", data, signature, [][]byte{ring, {}}), "RepoSignature")
 	})
 }
+
+// What libzypp's log says is told to people: on one line, short, and only of what is installed.
+func FuzzZyppHistory(f *testing.F) {
+	f.Add("# 2026-11-30 13:19:53 kubelet-2-1.noarch.rpm installed ok\n# Additional rpm output:\n# rpm: RPM should not be used directly install RPM packages, use Alien instead!\n#\n" +
+		"2026-11-30 13:19:53|command|root@vm|'/usr/local/bin/zypper' '--non-interactive' 'update' 'kubelet'|\n2026-11-30 13:19:53|install|kubelet|1.37.2-1|noarch||kubernetes|aa|\n")
+	f.Add("\x1b[31m|install|containerd.io|0:1|||\n|||\ncommand|command||'\n2026|remove |kubelet|1.37.2-1|noarch|root@vm|\n")
+	f.Fuzz(func(t *testing.T, log string) {
+		for name, text := range zyppChangedBy(log, map[string]string{"kubelet": "1.37.2-1", "containerd.io": "1"}) {
+			require.Contains(t, []string{"kubelet", "containerd.io"}, name)
+			require.LessOrEqual(t, len([]rune(text)), 300)
+			require.False(t, strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }), "%q", text)
+		}
+		added := "\n2099-01-01 00:00:00|install|kubelet|1.37.2-1|noarch|root@vm|kubernetes|aa|\n"
+		require.Contains(t, zyppChangedBy(log+added, map[string]string{"kubelet": "1.37.2-1"})["kubelet"], "2099-01-01", "no line hides the next")
+	})
+}

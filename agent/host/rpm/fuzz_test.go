@@ -224,3 +224,52 @@ func FuzzTransaction(f *testing.F) {
 }
 
 func bareAt(t *testing.T) *host { return &host{RPM: New(t.TempDir()), t: t} }
+
+func FuzzZyppLocks(f *testing.F) {
+	addHeaders(f, "\ntype: package\nversion: > 3\nmatch_type: glob\ncase_sensitive: on\nsolvable_name: bar\n\n\ntype: package\nmatch_type: glob\ncase_sensitive: on\nsolvable_name: foo*\n\n",
+		"# mine\nsolvable_name: kubelet\nsolvable_name: a\nmatch_type: exact\n \nkind: patch\nsolvable_name: kubelet", "match_type: regex\r\nsolvable_name: (\r\n\r\nsolvable_name\n:\nquery_string: x\n")
+	f.Fuzz(func(t *testing.T, content, name, version, release string) {
+		v := version + "-" + release
+		if !kind.Name.MatchString(name) || !kind.Version.MatchString(v) {
+			return
+		}
+		h := header{name, "x86_64", v}
+		if matches(zyppLocks{}.names(content), name) {
+			require.Equal(t, content, zyppLocks{}.with(content, []header{h}), "it is held already")
+			return
+		}
+		fuzzLocks(t, zyppLocks{}, content, h)
+	})
+}
+
+// What a URI says of its server never goes to the server when it is for libzypp, and always when it is not.
+func FuzzZyppReach(f *testing.F) {
+	f.Add("https://updates.example.com/SUSE/Updates/SLE/15-SP5/x86_64/update?credentials=SCC&kFz0~token", "username=SCC_me\npassword=secret\n")
+	f.Add("http://m.example/?proxy=p&proxyport=3128&ssl_verify=no", "# username=x\nusername = \"y\"\npassword")
+	f.Add("https://m.example/$releasever/?credentials=/../../etc/shadow&&=", "=\n==\n")
+	f.Add("http://m.example/?credentials=%zz&x", "")
+	f.Fuzz(func(t *testing.T, uri, credentials string) {
+		if checkURI(withoutVariables(uri)) != nil {
+			return
+		}
+		h := bareAt(t)
+		h.dialect = zypper()
+		h.write("etc/zypp/credentials.d/SCC", credentials)
+		h.write("etc/sysconfig/proxy", credentials)
+		a, err := h.access(uri, nil)
+		if err != nil {
+			return
+		}
+		for _, word := range strings.Split(a.query, "&") {
+			key, _, _ := strings.Cut(word, "=")
+			require.NotContains(t, zyppOptions, key)
+		}
+		_, query, _ := strings.Cut(uri, "?")
+		for _, word := range strings.Split(query, "&") {
+			if key, _, _ := strings.Cut(word, "="); !slices.Contains(zyppOptions, key) {
+				require.Contains(t, strings.Split(a.query, "&"), word)
+			}
+		}
+		require.NotContains(t, (*repo)(nil).place(uri), "?")
+	})
+}

@@ -80,8 +80,10 @@ func (r *RPM) environment(changes []upgrade.PackageChange) []string {
 	if len(changes) > 0 && onlyRemovals(changes) {
 		return nil
 	}
-	return []string{offline}
+	return r.quiet()
 }
+
+func (r *RPM) quiet() []string { return append([]string{offline}, r.dialect.quiet...) }
 
 // judge decides by what is installed. A run that was ended from outside is first finished:
 // the next one would find a package in two versions, or one whose script did not run.

@@ -212,9 +212,9 @@ func (r *RPM) removeOlder(ctx context.Context) error {
 			if !newer {
 				continue
 			}
-			_, err := r.run(ctx, repairTimeout, r.rpm("rpm", "-e", "--nodeps", "--", h.nevra()), offline)
+			_, err := r.run(ctx, repairTimeout, r.rpm("rpm", "-e", "--nodeps", "--", h.nevra()), r.quiet()...)
 			if err != nil {
-				_, err = r.run(ctx, repairTimeout, r.rpm("rpm", "-e", "--nodeps", "--noscripts", "--", h.nevra()), offline)
+				_, err = r.run(ctx, repairTimeout, r.rpm("rpm", "-e", "--nodeps", "--noscripts", "--", h.nevra()), r.quiet()...)
 			}
 			if err != nil {
 				problems = errors.Join(problems, fmt.Errorf("removing %s: %w", h.nevra(), err))

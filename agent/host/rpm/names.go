@@ -54,7 +54,7 @@ func checkURI(text string) error {
 		if uri.Host == "" {
 			return refuse("SourceInvalid", "package source URI %q names no host", text)
 		}
-	case "file":
+	case "file", "dir":
 	default:
 		return refuse("SourceInvalid", "package source URI %q: want http, https or file", text)
 	}

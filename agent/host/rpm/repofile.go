@@ -13,12 +13,7 @@ import (
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
-const (
-	reposDir = "/etc/yum.repos.d"
-	mainFile = "/etc/dnf/dnf.conf"
-)
-
-// section is one [section] of an ini file as dnf reads it.
+// section is one [section] of an ini file as dnf and zypper read it.
 type section struct {
 	id     string
 	line   int
@@ -26,7 +21,7 @@ type section struct {
 	lines  map[string]int // of each key
 }
 
-// boolean is how dnf reads one; absent gives the default.
+// boolean is how they read one; absent gives the default.
 func (s section) boolean(key string, fallback bool) bool {
 	switch strings.ToLower(s.values[key]) {
 	case "1", "yes", "true", "on":
@@ -97,9 +92,9 @@ func (s section) uris() (uris []string, list bool) {
 	return nil, false
 }
 
-// repos reads the repository files that dnf itself would read.
+// repos reads the repository files that dnf or zypper itself would read.
 func (r *RPM) repos() ([]repo, error) {
-	paths, err := filepath.Glob(r.path(reposDir, "*.repo"))
+	paths, err := filepath.Glob(r.path(r.dialect.reposDir, "*.repo"))
 	if err != nil {
 		return nil, fmt.Errorf("listing the package sources: %w", err)
 	}
@@ -130,9 +125,9 @@ func (r *RPM) hostPath(path string) string {
 	return "/" + strings.TrimPrefix(strings.TrimPrefix(path, r.Root), "/")
 }
 
-// main is dnf's own configuration; empty where there is none.
+// main is the configuration of dnf or zypper itself; empty where there is none.
 func (r *RPM) main() section {
-	data, err := os.ReadFile(r.path(mainFile))
+	data, err := os.ReadFile(r.path(r.dialect.mainFile))
 	if err != nil {
 		return section{values: map[string]string{}}
 	}

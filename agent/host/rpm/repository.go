@@ -36,10 +36,12 @@ type index struct{ path, base string }
 // load fetches what a repository offers and verifies it: the signature over repomd.xml,
 // and by its digest the index. An index that is here already is not fetched again.
 func (r *RPM) load(ctx context.Context, from repository, maxSize int64) (index, error) {
-	a := access{main: r.main()}
+	a, err := r.access(from.uri, from.host)
+	if err != nil {
+		return index{}, err
+	}
 	if from.host != nil {
-		a.values = from.host.section
-		if !from.host.boolean("gpgcheck", a.main.boolean("gpgcheck", true)) {
+		if !from.host.boolean("gpgcheck", r.main().boolean("gpgcheck", true)) {
 			return index{}, refuse("RepoSignature", "package source %s in %s has gpgcheck=0: packages that are not signed are never used; sign them, and turn the check on", from.host.id, from.host.file)
 		}
 	}
@@ -69,7 +71,7 @@ func (r *RPM) loadFrom(ctx context.Context, a access, from repository, base stri
 	switch {
 	case err == nil:
 		err = signed(base+"repodata/repomd.xml", data, signature, rings)
-	case errors.Is(err, fs.ErrNotExist) && from.host != nil && !from.host.boolean("repo_gpgcheck", a.main.boolean("repo_gpgcheck", false)):
+	case errors.Is(err, fs.ErrNotExist) && from.host != nil && !from.host.boolean("repo_gpgcheck", r.main().boolean("repo_gpgcheck", r.dialect.signedMetadata)):
 		// The host's own choice: its metadata is not signed, and every package has to be.
 		err = nil
 	case errors.Is(err, fs.ErrNotExist):
@@ -115,7 +117,7 @@ var metalinkURL = regexp.MustCompile(`<url[^>]*>\s*(https?://[^<\s]+)/repodata/r
 func (r *RPM) bases(ctx context.Context, a access, from repository) ([]string, error) {
 	uri := r.expand(ctx, from.uri)
 	if from.host == nil || !from.host.list {
-		return []string{strings.TrimSuffix(uri, "/") + "/"}, nil
+		return []string{from.host.place(uri)}, nil
 	}
 	data, err := r.read(ctx, a, uri, maxRepomd)
 	if err != nil {
@@ -123,12 +125,26 @@ func (r *RPM) bases(ctx context.Context, a access, from repository) ([]string, e
 	}
 	var bases []string
 	for _, mirror := range mirrors(string(data)) {
-		bases = append(bases, strings.TrimSuffix(r.expand(ctx, mirror), "/")+"/")
+		bases = append(bases, from.host.place(r.expand(ctx, mirror)))
 	}
 	if len(bases) == 0 {
 		return nil, refuse("RepoUnavailable", "%s names no mirror of package source %s", uri, from.name)
 	}
 	return bases, nil
+}
+
+// place is where a repository is by a URI of it, with a slash at the end and without what
+// only says how it is reached. zypper has repositories that are a directory of their place.
+func (p *repo) place(uri string) string {
+	uri, _, _ = strings.Cut(uri, "?")
+	uri = strings.TrimSuffix(uri, "/") + "/"
+	if p == nil {
+		return uri
+	}
+	if path := strings.Trim(p.values["path"], "/"); path != "" {
+		uri += path + "/"
+	}
+	return uri
 }
 
 // mirrors are the first places of a list of mirrors or of a metalink.

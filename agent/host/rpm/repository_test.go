@@ -32,7 +32,7 @@ func need(t *testing.T, programs ...string) {
 	if len(missing) == 0 {
 		return
 	}
-	reason := "needs the real tools (on Debian: apt-get install rpm dnf dnf-plugins-core createrepo-c gpg); missing: " + strings.Join(missing, ", ")
+	reason := "needs the real tools (on Debian: hack/install-deps); missing: " + strings.Join(missing, ", ")
 	if os.Getenv("CI") == "true" {
 		t.Fatal(reason)
 	}
@@ -214,7 +214,7 @@ func (h *host) configure(uri, extra string) {
 	h.t.Helper()
 	key := h.trust("kubernetes")
 	text := "[kubernetes]\nname=Kubernetes\nbaseurl=" + uri + "\nenabled=1\ngpgcheck=1\ngpgkey=file://" + key + "\n" + extra
-	require.NoError(h.t, os.WriteFile(h.path(reposDir, "kubernetes.repo"), []byte(text), 0o644))
+	require.NoError(h.t, os.WriteFile(h.path(h.dialect.reposDir, "kubernetes.repo"), []byte(text), 0o644))
 }
 
 func (h *host) request(r *testRepository, names ...string) upgrade.CandidateRequest {

@@ -65,8 +65,8 @@ func withoutVariables(uri string) string { return variable.ReplaceAllString(uri,
 // sourcePath keeps a plan from writing anything but repository files.
 func (r *RPM) sourcePath(file string) (string, error) {
 	clean := filepath.Clean("/" + file)
-	if clean != file || filepath.Dir(clean) != reposDir || !strings.HasSuffix(clean, ".repo") {
-		return "", refuse("SourceInvalid", "package source file %q: want a .repo file in %s", file, reposDir)
+	if clean != file || filepath.Dir(clean) != r.dialect.reposDir || !strings.HasSuffix(clean, ".repo") {
+		return "", refuse("SourceInvalid", "package source file %q: want a .repo file in %s", file, r.dialect.reposDir)
 	}
 	return r.path(clean), nil
 }

@@ -18,12 +18,12 @@ var arches = map[string]string{"amd64": "x86_64", "arm64": "aarch64", "386": "i6
 
 func basearch() string { return cmp.Or(arches[runtime.GOARCH], runtime.GOARCH) }
 
-// expand fills in the variables of a URI the way dnf does. One that is not known stays
+// expand fills in the variables of a URI the way dnf and zypper do. One that is not known stays
 // as it is: the fetch fails then, and its URI says why.
 func (r *RPM) expand(ctx context.Context, text string) string {
 	return variable.ReplaceAllStringFunc(text, func(match string) string {
 		name := strings.Trim(match, "${}")
-		for _, dir := range []string{"etc/dnf/vars", "etc/yum/vars"} {
+		for _, dir := range r.dialect.varsDirs {
 			if data, err := os.ReadFile(r.path(dir, name)); err == nil {
 				line, _, _ := strings.Cut(string(data), "\n")
 				return strings.TrimSpace(line)
@@ -34,6 +34,12 @@ func (r *RPM) expand(ctx context.Context, text string) string {
 			return basearch()
 		case "releasever":
 			return cmp.Or(r.releasever(ctx), match)
+		case "releasever_major":
+			major, _, _ := strings.Cut(r.releasever(ctx), ".")
+			return cmp.Or(major, match)
+		case "releasever_minor":
+			_, minor, _ := strings.Cut(r.releasever(ctx), ".")
+			return cmp.Or(minor, match)
 		}
 		return match
 	})
