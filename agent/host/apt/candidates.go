@@ -22,7 +22,6 @@ func (a *Apt) private() []string {
 		"-o", "Dir::Etc::sourceparts=" + a.state("apt/sources.d"),
 		"-o", "Acquire::Languages=none",
 		"-o", "Acquire::GzipIndexes=false",
-		"-o", "Acquire::Retries=0", // the caller retries, with backoff
 		"-o", "Acquire::http::Timeout=30",
 		"-o", "Acquire::https::Timeout=30",
 	}

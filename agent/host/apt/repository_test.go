@@ -1,11 +1,14 @@
 package apt
 
 import (
+	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"testing"
@@ -42,11 +45,25 @@ func newHost(t *testing.T) *host {
 	for _, file := range []string{"var/lib/dpkg/status", "var/lib/dpkg/available"} {
 		require.NoError(t, os.WriteFile(filepath.Join(root, file), nil, 0o644))
 	}
+	// What this machine is configured with is not of this host.
+	require.NoError(t, os.WriteFile(filepath.Join(root, "apt.conf"), []byte("Dir \""+root+"\";\n"), 0o644))
 	a := New(root)
+	a.Runner = configured{command.Exec{}, filepath.Join(root, "apt.conf")}
 	a.LockTimeout = 2 * time.Second
 	// Scripts run outside of the root, which has no shell; they find it in DPKG_ROOT.
 	a.DpkgOptions = []string{"--force-script-chrootless"}
 	return &host{Apt: a, t: t}
+}
+
+// configured runs programs with the configuration of a host.
+type configured struct {
+	command.Runner
+	file string
+}
+
+func (r configured) Run(ctx context.Context, c command.Command) (command.Result, error) {
+	c.Env = append(slices.Clone(c.Env), "APT_CONFIG="+r.file)
+	return r.Runner.Run(ctx, c)
 }
 
 // deb is a package to be built.
@@ -93,6 +110,10 @@ type repository struct {
 	dir string
 	// published moves on with every publication.
 	published time.Duration
+	// dated and validUntil are what the signed index says of itself; now and for ever unless they are set.
+	dated, validUntil time.Time
+	// signer is the key that signs the index, refit-test unless it is set.
+	signer string
 }
 
 var keys = &mirror.Keys{Algorithm: "ed25519", Names: []string{"refit-test", "refit-other"}}
@@ -138,11 +159,19 @@ func (r *repository) publish(debs ...deb) {
 
 func (r *repository) sign(packages string) {
 	sum := sha256.Sum256([]byte(packages))
-	release := fmt.Sprintf("Origin: test\nDate: %s\nArchitectures: amd64 arm64 all\nSHA256:\n %s %d Packages\n",
-		time.Now().UTC().Format("Mon, 02 Jan 2006 15:04:05 MST"), hex.EncodeToString(sum[:]), len(packages))
+	const form = "Mon, 02 Jan 2006 15:04:05 MST"
+	dated, until := time.Now(), ""
+	if !r.dated.IsZero() {
+		dated = r.dated
+	}
+	if !r.validUntil.IsZero() {
+		until = "Valid-Until: " + r.validUntil.UTC().Format(form) + "\n"
+	}
+	release := fmt.Sprintf("Origin: test\nDate: %s\n%sArchitectures: amd64 arm64 all\nSHA256:\n %s %d Packages\n",
+		dated.UTC().Format(form), until, hex.EncodeToString(sum[:]), len(packages))
 	plain := filepath.Join(r.t.TempDir(), "Release")
 	require.NoError(r.t, os.WriteFile(plain, []byte(release), 0o644))
-	keys.GPG(r.t, "--clearsign", "--local-user", "refit-test", "-o", filepath.Join(r.dir, "InRelease"), plain)
+	keys.GPG(r.t, "--clearsign", "--local-user", cmp.Or(r.signer, "refit-test"), "-o", filepath.Join(r.dir, "InRelease"), plain)
 	// Servers tell time in seconds; two publications within one must not look like the same.
 	r.published += time.Minute
 	stamp := time.Now().Add(r.published - time.Hour)
