@@ -316,11 +316,11 @@ func (p *planner) checkSkew() error {
 	if !p.want.kubeletChanges {
 		return nil
 	}
-	oldest, newest, err := p.apiServers(p.want.kubelet)
+	want := p.want.kubelet
+	oldest, newest, err := p.apiServers(want)
 	if err != nil || !oldest.Known() {
 		return err
 	}
-	want := p.want.kubelet
 	if want.MinorsAhead(oldest) > 0 {
 		return refuse(ReasonSkewViolated, "the target's kubelet %s is newer than the oldest API server %s: no kubelet may be; upgrade every control plane first", want.Raw(), oldest.Raw())
 	}
@@ -335,7 +335,7 @@ func (p *planner) apiServers(kubelet Version) (oldest, newest Version, err error
 	s := p.in.Assignment.Skew
 	if s == nil || s.MinAPIServer == "" {
 		if p.in.Standalone {
-			p.find(warning(FindingSkewUnknown, "no API server of another host was asked whether it takes kubelet %s: see yourself that none is older", kubelet.Raw()))
+			p.find(warning(FindingSkewUnknown, "no API server of another host was asked whether it takes kubelet %s: see yourself that none is older, and state the oldest with --api-server-version", kubelet.Raw()))
 			own, err := p.ownAPIServer()
 			return own, own, err
 		}
@@ -345,7 +345,21 @@ func (p *planner) apiServers(kubelet Version) (oldest, newest Version, err error
 		return Version{}, Version{}, err
 	}
 	newest, err = parseObserved("newest API server", firstOf(s.MaxAPIServer, s.MinAPIServer))
+	if err == nil && p.in.Standalone { // a person has stated them, and need not have thought of this host's own
+		return p.withOwnAPIServer(oldest, newest)
+	}
 	return oldest, newest, err
+}
+
+func (p *planner) withOwnAPIServer(oldest, newest Version) (Version, Version, error) {
+	own, err := p.ownAPIServer()
+	if err != nil || !own.Known() {
+		return oldest, newest, err
+	}
+	if own.LessThan(oldest) {
+		oldest = own
+	}
+	return oldest, later(newest, own), nil
 }
 
 // ownAPIServer is this host's API server once its own hop is done; unknown where it has none.
