@@ -30,7 +30,7 @@ func (e *NotBegunError) Unwrap() error { return e.Cause }
 
 // Follow starts the executor on an accepted operation, unless something works on it
 // already, and shows its journal until nothing works on it any more. The record is not
-// finished when the executor stopped between two steps, or when the context ended.
+// finished when the executor ended before it, or when the context ended.
 func (a *Applier) Follow(ctx context.Context, id string, show func(journal.Record)) (journal.Record, error) {
 	ended := make(chan error, 1)
 	go func() { ended <- a.runToEnd(ctx, id) }()

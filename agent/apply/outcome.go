@@ -24,7 +24,7 @@ const (
 	RolledBack State = "RolledBack"
 	// NotRolledBack: it failed, and something of it stays.
 	NotRolledBack State = "NotRolledBack"
-	// Stopped: the executor ended between two steps; applying the file again goes on.
+	// Stopped: the executor ended before the operation had; applying the file again goes on.
 	Stopped State = "Stopped"
 	// Processing: somebody works on it.
 	Processing State = "Processing"

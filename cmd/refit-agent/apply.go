@@ -85,7 +85,7 @@ The plan is shown first and confirmed, then staged and handed to the executor. T
 Ctrl-C ends only the view, and applying the same file again follows what is under way.
 
 Exit codes: 0 done, or nothing to do. 1 a fault, or the view was ended before the operation. 2 bad input. 3 refused, nothing
-was begun. 4 failed, and the host runs what it ran before. 5 failed and not entirely rolled back, or stopped between two steps.`,
+was begun. 4 failed, and the host runs what it ran before. 5 failed and not entirely rolled back, or stopped before its end.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := usage.OneOf("output", a.output, "table", "json", "yaml"); err != nil {
@@ -260,14 +260,22 @@ func (a *applying) follow(ctx context.Context, op upgrade.Operation) error {
 		return err
 	case ctx.Err() != nil:
 		return ended{apply.Processing, "operation " + op.ID + " goes on; to follow it again, apply the same file"}
+	case rebooting(record):
+		return ended{apply.Processing, "operation " + op.ID + " reboots the host, and goes on after the boot; to see how it went, apply the same file"}
 	case !record.Finished():
 		return errors.Join(ended{apply.Stopped, stopped(op.ID)}, err)
 	}
 	return a.conclude(record, outcome)
 }
 
+// rebooting: a host that goes down stops the executor as it does everything else.
+func rebooting(r journal.Record) bool {
+	i := r.Next()
+	return !r.Finished() && !r.RollingBack && i < len(r.Steps) && r.Steps[i].Kind == upgrade.StepReboot && r.Steps[i].State == journal.StepBegun
+}
+
 func stopped(id string) string {
-	return fmt.Sprintf("operation %s has stopped between two steps and nothing works on it now (journalctl -u refit-op-%s.service says why): apply the same file to go on with it", id, id)
+	return fmt.Sprintf("operation %s has stopped before its end, and nothing works on it now (journalctl -u refit-op-%s.service says why): apply the same file to go on with it", id, id)
 }
 
 // conclude tells how it went.

@@ -209,6 +209,17 @@ func TestApplyEndsWithACodeForEachOutcome(t *testing.T) {
 	}
 }
 
+// A host that goes down ends the executor, and perhaps not yet this command.
+func TestAHostThatGoesDownHasNotStoppedItsOperation(t *testing.T) {
+	h := newApplyHost(t)
+	h.steps = []upgrade.Step{{Kind: upgrade.StepReboot, Reason: "kernel"}, {Kind: upgrade.StepVerify}}
+	h.run = func(j *journal.Journal) { require.NoError(t, j.Begin(0, "b", journal.Undo{})) }
+	out, says, code := h.apply("--yes")
+	assert.Equal(t, usage.ExitFault, code)
+	assert.Contains(t, says, "goes on after the boot")
+	assert.Contains(t, out, "refit-resume.service goes on with the operation after the boot")
+}
+
 func TestApplyingTheFileAgainGoesOnWithWhatHasStopped(t *testing.T) {
 	h := newApplyHost(t)
 	whole := h.run

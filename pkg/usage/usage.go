@@ -22,7 +22,7 @@ const (
 	ExitRefused = 3
 	// ExitRolledBack: the operation failed, and the host runs what it ran before.
 	ExitRolledBack = 4
-	// ExitNotRolledBack: the operation failed and something of it stays, or it has stopped between two steps.
+	// ExitNotRolledBack: the operation failed and something of it stays, or it has stopped before its end.
 	ExitNotRolledBack = 5
 )
 
