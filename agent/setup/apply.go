@@ -19,10 +19,14 @@ const (
 	resumeUnit = "refit-resume.service"
 )
 
-// Applier lets this host carry out what it grants itself. It needs root and systemd.
-func (h *Host) Applier() (*apply.Applier, error) {
+// Applier lets this host carry out what it grants itself. It needs root and systemd; a
+// host without them is left as it is.
+func (h *Host) Applier(ctx context.Context) (*apply.Applier, error) {
 	if os.Geteuid() != 0 {
 		return nil, errors.New("only root may change this host: run the command as root")
+	}
+	if _, err := h.units.Units.Status(ctx, agentUnit); err != nil {
+		return nil, fmt.Errorf("operations are units of systemd: %w", err)
 	}
 	a := &apply.Applier{
 		Executor: h.units, Store: store.New(h.paths.State),

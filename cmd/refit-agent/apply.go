@@ -70,7 +70,7 @@ func openHost(cmd *cobra.Command) (planningHost, *apply.Applier, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	applier, err := host.Applier()
+	applier, err := host.Applier(cmd.Context())
 	return host, applier, err
 }
 
