@@ -265,6 +265,9 @@ func (a *Agent) lostReport() *v1alpha1.Operation {
 		kind = assignment.Type
 		spec := v1alpha1.MachineSpec{MachineTemplateSpec: v1alpha1.MachineTemplateSpec{Versions: &assignment.Target.Versions}}
 		reached, _, _ = upgrade.UpToDate(spec, status)
+		if assignment.Target.Certificates && len(upgrade.RenewalDue(a.machine.Spec, a.probing.facts.Certs, a.now())) > 0 {
+			reached = false
+		}
 	}
 	return report.Missing(a.work.lost, kind, reached)
 }

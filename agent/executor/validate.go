@@ -6,6 +6,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/refit-dev/refit/agent/executor/journal"
 	"github.com/refit-dev/refit/agent/executor/steps"
@@ -81,6 +82,14 @@ func validStep(s upgrade.Step) error {
 		return validFile(s.File)
 	case upgrade.StepKubeadmUpgrade:
 		return validKubeadm(s.Kubeadm)
+	case upgrade.StepKubeadmRenewCertificates:
+		return validRenewal(s.Renewal)
+	case upgrade.StepRestartStaticPod:
+		if !steps.StaticPod(s.Pod) {
+			return fmt.Errorf("%q is no component of a control plane", s.Pod)
+		}
+	case upgrade.StepRestoreCertificates:
+		return errors.New("a step of this kind is for a rollback")
 	case upgrade.StepRestartUnit:
 		return match("unit", s.Unit, unitName)
 	case upgrade.StepStopSandboxes:
@@ -152,6 +161,16 @@ func validFile(f *upgrade.FileChange) error {
 		return fmt.Errorf("file %q is not one that a plan may write", f.Path)
 	case f.Mode&^0o777 != 0:
 		return fmt.Errorf("mode %#o of %s is not allowed", f.Mode, f.Path)
+	}
+	return nil
+}
+
+func validRenewal(r *upgrade.Renewal) error {
+	if r == nil {
+		return errors.New("it does not say how long certificates must be good for")
+	}
+	if d, err := time.ParseDuration(r.Before); err != nil || d <= 0 {
+		return fmt.Errorf("%q is not a time that certificates can be good for", r.Before)
 	}
 	return nil
 }

@@ -183,7 +183,7 @@ func (d Document) assignment(stated Statement) (v1alpha1.Assignment, error) {
 	if err != nil {
 		return v1alpha1.Assignment{}, err
 	}
-	assignment := v1alpha1.Assignment{ID: id, Type: v1alpha1.OperationUpgrade, Target: v1alpha1.Target{OS: true}}
+	assignment := v1alpha1.Assignment{ID: id, Type: v1alpha1.OperationUpgrade, Target: v1alpha1.Target{OS: true, Certificates: true}}
 	if v := d.machine.Spec.Versions; v != nil {
 		assignment.Target.Versions = *v
 	}

@@ -33,6 +33,7 @@ const (
 	ReasonWaitingForKubelets      = "WaitingForKubelets"
 	ReasonEtcdUnsupported         = "EtcdUnsupported"
 	ReasonRestartPending          = "RestartPending"
+	ReasonCertificatesExternal    = "CertificatesExternal"
 )
 
 // refuse is a refusal that only another spec, or a person on the host, can lift.
