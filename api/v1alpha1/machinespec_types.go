@@ -294,6 +294,23 @@ type DrainSpec struct {
 	// +optional
 	// +kubebuilder:validation:Enum=Refuse;InPlace
 	SingleNode string `json:"singleNode,omitempty"`
+	// LoadBalancerDelay is how long external load balancers have to leave the Node out before its first pod is evicted. Unset or 0: none.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(h|m|s|ms))+$|^0$')",message="must be a duration such as 30s, 5m or 1h30m"
+	LoadBalancerDelay *metav1.Duration `json:"loadBalancerDelay,omitempty"`
+	// VolumeDetachTimeout bounds the wait, before a reboot, for the volumes of the pods that have left. Unset: 5m.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(h|m|s|ms))+$')",message="must be a duration longer than 0s, such as 30m or 1h30m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be a duration longer than 0s, such as 30m or 1h30m"
+	VolumeDetachTimeout *metav1.Duration `json:"volumeDetachTimeout,omitempty"`
+	// OnVolumesAttached says what happens when volumes are still attached after that. Unset: Fail (the node is given back).
+	// +optional
+	// +kubebuilder:validation:Enum=Fail;Proceed
+	OnVolumesAttached string `json:"onVolumesAttached,omitempty"`
 	// SkipForMinor leaves out the drain that upstream requires for a kubelet minor. Unsafe, and recorded in status.
 	// +optional
 	SkipForMinor bool `json:"skipForMinor,omitempty"`

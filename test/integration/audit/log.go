@@ -1,0 +1,138 @@
+package audit
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"testing"
+	"time"
+)
+
+// Bodies is a policy that keeps what pods and budgets were after each request.
+var Bodies = []byte(`
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+omitManagedFields: true
+rules:
+- level: RequestResponse
+  verbs: [create, update, patch, delete, deletecollection]
+  resources:
+  - {group: "", resources: [pods, pods/status, pods/eviction]}
+  - {group: policy, resources: [poddisruptionbudgets, poddisruptionbudgets/status]}
+- level: Metadata
+`)
+
+// Counts is a policy that keeps who asked what, and no bodies.
+var Counts = []byte(`
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: None
+  userGroups: [system:nodes]
+- level: Metadata
+`)
+
+// Event is what counts of an audit.k8s.io/v1 Event.
+type Event struct {
+	Stage            string
+	Verb             string
+	RequestURI       string
+	User             user
+	ImpersonatedUser *user
+	ObjectRef        struct{ Resource, Namespace, Name, Subresource string }
+	ResponseStatus   struct{ Code int }
+	RequestObject    json.RawMessage
+	ResponseObject   json.RawMessage
+	Received         time.Time `json:"requestReceivedTimestamp"`
+	At               time.Time `json:"stageTimestamp"`
+}
+
+type user struct{ Username string }
+
+// Who asked: the impersonated user where there is one.
+func (e *Event) Who() string {
+	if e.ImpersonatedUser != nil {
+		return e.ImpersonatedUser.Username
+	}
+	return e.User.Username
+}
+
+// Succeeded says that the server did what was asked.
+func (e *Event) Succeeded() bool { return e.ResponseStatus.Code >= 200 && e.ResponseStatus.Code < 300 }
+
+// Log is an audit log in the order in which its requests were answered.
+type Log []Event
+
+// Read reads the log as it is now.
+func Read(t testing.TB, path string) Log {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("reading the audit log: %v", err)
+	}
+	log, err := parse(text)
+	if err != nil {
+		t.Fatalf("reading the audit log %s: %v", path, err)
+	}
+	return log
+}
+
+// parse reads the lines of a log; the last one may still be in the writing.
+func parse(text []byte) (Log, error) {
+	if end := bytes.LastIndexByte(text, '\n'); end >= 0 {
+		text = text[:end]
+	}
+	var log Log
+	for line := range bytes.Lines(text) {
+		var e Event
+		if err := json.Unmarshal(line, &e); err != nil {
+			return nil, err
+		}
+		log = append(log, e)
+	}
+	return log, nil
+}
+
+// Between are the requests that came in from one time until another.
+func (l Log) Between(from, until time.Time) Log {
+	return l.where(func(e *Event) bool { return !e.Received.Before(from) && e.Received.Before(until) })
+}
+
+// By are the requests of a user that have been answered; a watch counts once, when it ends or begins.
+func (l Log) By(name string) Log {
+	return l.where(func(e *Event) bool { return e.Who() == name })
+}
+
+// Requests counts each request once: long ones when they begin, the others when they end.
+func (l Log) Requests() int {
+	return len(l.where(func(e *Event) bool { return (e.Stage == "ResponseStarted") == (e.Verb == "watch") }))
+}
+
+// MostWatches is how many watches were open at a time.
+func (l Log) MostWatches() int {
+	open, most := 0, 0
+	for _, e := range l {
+		if e.Verb != "watch" {
+			continue
+		}
+		if e.Stage == "ResponseStarted" {
+			open++
+		} else if e.Stage == "ResponseComplete" {
+			open--
+		}
+		most = max(most, open)
+	}
+	return most
+}
+
+func (l Log) where(is func(*Event) bool) Log {
+	var out Log
+	for i := range l {
+		if is(&l[i]) {
+			out = append(out, l[i])
+		}
+	}
+	return out
+}
