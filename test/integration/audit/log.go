@@ -3,6 +3,7 @@ package audit
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -68,15 +69,24 @@ type Log []Event
 // Read reads the log as it is now.
 func Read(t testing.TB, path string) Log {
 	t.Helper()
+	log, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return log
+}
+
+// Load is Read for a TestMain.
+func Load(path string) (Log, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		t.Fatalf("reading the audit log: %v", err)
+		return nil, fmt.Errorf("reading the audit log: %w", err)
 	}
 	log, err := parse(text)
 	if err != nil {
-		t.Fatalf("reading the audit log %s: %v", path, err)
+		return nil, fmt.Errorf("reading the audit log %s: %w", path, err)
 	}
-	return log
+	return log, nil
 }
 
 // parse reads the lines of a log; the last one may still be in the writing.
