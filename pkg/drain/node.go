@@ -7,12 +7,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // nodeTimeout bounds one look at the node.
-const nodeTimeout = 5 * time.Second
+const nodeTimeout = 15 * time.Second
 
 // nodeState is what the cluster says of the node.
 type nodeState struct {
@@ -23,15 +22,13 @@ type nodeState struct {
 
 // readNode makes sure of the node before anything is done to its pods.
 func (r *run) readNode(ctx context.Context) error {
-	n, err := r.getNode(ctx)
-	switch {
-	case apierrors.IsForbidden(err):
-		return missingPermission(err)
-	case err != nil:
+	return r.persist(ctx, r.deadline, func() error {
+		n, err := r.getNode(ctx)
+		if err == nil {
+			r.judgeNode(n)
+		}
 		return err
-	}
-	r.judgeNode(n)
-	return nil
+	})
 }
 
 func (r *run) getNode(ctx context.Context) (*corev1.Node, error) {

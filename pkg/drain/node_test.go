@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/refit-dev/refit/pkg/drain"
 )
@@ -73,6 +75,22 @@ func TestANodeThatIsNotReadyIsWaitedForAndToldOf(t *testing.T) {
 	_, err := c.drain(t, drain.Options{Timeout: time.Minute, Progress: only(drain.EventBlocked, blocked)})
 	require.NoError(t, err, "its kubelet lives, and may end the pod")
 	assert.Contains(t, (<-blocked).Message, "(container runtime is down)")
+}
+
+func TestAnAPIServerThatFailsForAMomentEndsNoDrain(t *testing.T) {
+	c := newCluster(t, daemonSet("cni"), pod("d", ofDaemonSet("cni"), withClaim("data")), claim("data", "pv"), pod("a"))
+	failures := map[string]int{"nodes": 3, "persistentvolumeclaims": 3}
+	c.PrependReactor("get", "*", func(a k8stesting.Action) (bool, runtime.Object, error) {
+		failures[a.GetResource().Resource]--
+		if failures[a.GetResource().Resource] >= 0 {
+			return true, nil, apierrors.NewServiceUnavailable("overloaded")
+		}
+		return false, nil, nil
+	})
+	_, err := c.drain(t, drain.Options{Timeout: time.Minute, AwaitVolumes: true})
+	require.NoError(t, err)
+	assert.Negative(t, failures["nodes"])
+	assert.Negative(t, failures["persistentvolumeclaims"])
 }
 
 func TestANodeThatDoesNotExistIsNotDrained(t *testing.T) {

@@ -43,12 +43,13 @@ func (r *run) awaitVolumes(ctx context.Context) error {
 	}
 	attachments, leave := r.cluster.attachments.join(ctx, r.wake)
 	defer leave()
-	staying, err := r.volumesThatStay(ctx)
+	deadline := time.Now().Add(r.opts.VolumeDetachTimeout)
+	var staying sets.Set[string]
+	err := r.persist(ctx, deadline, func() (err error) { staying, err = r.volumesThatStay(ctx); return err })
 	if err != nil {
 		return err
 	}
-	deadline := time.Now().Add(r.opts.VolumeDetachTimeout)
-	timeout := time.NewTimer(r.opts.VolumeDetachTimeout)
+	timeout := time.NewTimer(time.Until(deadline))
 	defer timeout.Stop()
 	for said := ""; ; {
 		if attachments.hasSynced() {
@@ -129,15 +130,13 @@ func (r *run) volumesThatStay(ctx context.Context) (sets.Set[string], error) {
 		}
 		for _, claim := range claimsOf(pod) {
 			pvc, err := r.client.CoreV1().PersistentVolumeClaims(claim.Namespace).Get(ctx, claim.Name, metav1.GetOptions{})
-			switch {
-			case apierrors.IsNotFound(err):
-			case apierrors.IsForbidden(err):
-				return nil, missingPermission(fmt.Errorf("getting PersistentVolumeClaim %s: %w", claim, err))
-			case err != nil:
-				return nil, fmt.Errorf("getting PersistentVolumeClaim %s: %w", claim, err)
-			default:
-				staying.Insert(pvc.Spec.VolumeName)
+			if apierrors.IsNotFound(err) {
+				continue
 			}
+			if err != nil {
+				return nil, fmt.Errorf("getting PersistentVolumeClaim %s: %w", claim, err)
+			}
+			staying.Insert(pvc.Spec.VolumeName)
 		}
 	}
 	return staying.Delete(""), nil
