@@ -140,7 +140,10 @@ func (c *cluster) setAlways(name string, err error) {
 // onlyPodsOfTheirNode lists pods by their node, which this client cannot: its field selectors select all.
 func (c *cluster) onlyPodsOfTheirNode() {
 	c.PrependReactor("list", "pods", func(a k8stesting.Action) (bool, runtime.Object, error) {
-		host, _ := a.(k8stesting.ListAction).GetListRestrictions().Fields.RequiresExactMatch("spec.nodeName")
+		host, given := a.(k8stesting.ListAction).GetListRestrictions().Fields.RequiresExactMatch("spec.nodeName")
+		if !given {
+			return false, nil, nil
+		}
 		all, err := c.Tracker().List(podsResource, corev1.SchemeGroupVersion.WithKind("Pod"), "")
 		if err != nil {
 			return true, nil, err

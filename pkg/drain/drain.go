@@ -27,12 +27,13 @@ type pace struct {
 	hopeless    time.Duration // how long there has to be no hope before the drain ends
 	late        time.Duration // after its deletion should be over a pod is late
 	node        time.Duration // between looks at the node while pods are late
+	look        time.Duration // between looks for a forecast that is followed
 }
 
 var defaultPace = pace{
 	fallback: 5 * time.Second, terminating: 30 * time.Second,
 	first: time.Second, last: 30 * time.Second, afterDelete: 30 * time.Second,
-	hopeless: 3 * time.Minute, late: 10 * time.Second, node: 20 * time.Second,
+	hopeless: 3 * time.Minute, late: 10 * time.Second, node: 20 * time.Second, look: 2 * time.Second,
 }
 
 // maxInFlight bounds the evictions one drain has open at a time.

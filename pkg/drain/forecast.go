@@ -2,76 +2,170 @@ package drain
 
 import (
 	"context"
-	"errors"
-	"time"
+	"fmt"
+	"sync"
 
-	"k8s.io/apimachinery/pkg/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Forecast is what a drain would meet, had it begun now.
+// Outlook says how a pod, or a whole node, would come through a drain.
+type Outlook string
+
+// The outlooks, the best one first.
+const (
+	// OutlookNow: nothing is in the way.
+	OutlookNow Outlook = "Now"
+	// OutlookWait: it can succeed, but not at once: other pods have to leave or to become ready first.
+	OutlookWait Outlook = "Wait"
+	// OutlookNever: time alone does not help; someone has to change a pod, a budget or the policy.
+	OutlookNever Outlook = "Never"
+)
+
+// Forecast is what a drain of a node would meet now, under the policies it was asked for.
 type Forecast struct {
-	// Blocked is why the drain would end before it evicts anything; nil when it would begin.
-	Blocked *Blocked
-	// Pods that would have to leave, in the order in which they would go. Empty where Blocked is set.
-	Pods []PodForecast
+	Node    string  `json:"node"`
+	Outlook Outlook `json:"outlook"`
+	// Reason of the worst that is in the way, "" when nothing is; Message for people.
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message"`
+	// Pods that would have to leave, as they would go.
+	Pods []PodForecast `json:"pods"`
 	// Least is the time that the pods need to end, if nothing else holds them: the longest grace of each drain order, added up.
-	Least time.Duration
+	Least metav1.Duration `json:"least,omitzero"`
+	// Ignored pods stay where they are.
+	Ignored []IgnoredPod `json:"ignored,omitempty"`
+	// Budgets of those pods.
+	Budgets []BudgetForecast `json:"budgets,omitempty"`
+	// Volumes that have to be detached before the host may go down, where it is to.
+	Volumes []AttachedVolume `json:"volumes,omitempty"`
+	// LoadBalancerDelay passes before the first pod is evicted.
+	LoadBalancerDelay *metav1.Duration `json:"loadBalancerDelay,omitempty"`
+	// OnlyNode: no other node takes the pods of this one.
+	OnlyNode bool `json:"onlyNode,omitempty"`
 }
 
-// PodForecast is one pod that would have to leave.
+// PodForecast is what would become of a pod that has to leave.
 type PodForecast struct {
-	Namespace, Name string
-	UID             types.UID
-	Order           int
-	Priority        int32
-	// PDBs are the names of the budgets that match the pod.
-	PDBs []string
-	// Leaving pods are only awaited.
-	Leaving bool
-	// Reason and Message say why it could not go now; "" when it could.
-	Reason, Message string
-	// Lasting says that no other pod's health would let it go.
-	Lasting bool
+	Namespace string  `json:"namespace"`
+	Name      string  `json:"name"`
+	Outlook   Outlook `json:"outlook"`
+	// Reason and Message of what is in the way.
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+	// Help is a command that goes on from there.
+	Help string `json:"help,omitempty"`
+	// Order of leaving, by its label.
+	Order int `json:"order,omitempty"`
+	// Awaited: it is leaving already, and is not evicted.
+	Awaited bool `json:"awaited,omitempty"`
+	// Budgets that match it, by name.
+	Budgets []string `json:"budgets,omitempty"`
 }
 
-// Forecast answers what Drain would meet, and evicts nothing.
+// String is one line for people.
+func (p PodForecast) String() string { return p.Namespace + "/" + p.Name + " " + p.Message }
+
+// IgnoredPod is a pod that a drain leaves alone, and why.
+type IgnoredPod struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Why       string `json:"why"`
+}
+
+// Why a pod is left alone.
+const (
+	IgnoredDaemonSet = "DaemonSet"
+	IgnoredMirror    = "Mirror"
+	IgnoredFinished  = "Finished"
+	IgnoredOwn       = "Own"
+)
+
+// BudgetForecast is what a budget lets go of a node's pods.
+type BudgetForecast struct {
+	Namespace string  `json:"namespace"`
+	Name      string  `json:"name"`
+	Outlook   Outlook `json:"outlook"`
+	// Allowed disruptions now.
+	Allowed int32 `json:"allowed"`
+	// Pods of the node that it holds, by name.
+	Pods []string `json:"pods"`
+	// Message says what it does to them; Help is a command that goes on from there.
+	Message string `json:"message,omitempty"`
+	Help    string `json:"help,omitempty"`
+	// Unready are the budget's pods, on any node, that are not ready, where that is what it waits for.
+	Unready []UnreadyPod `json:"unready,omitempty"`
+}
+
+// UnreadyPod is a pod that a budget waits for.
+type UnreadyPod struct {
+	Name string `json:"name"`
+	Node string `json:"node,omitempty"`
+	// Why it is not ready.
+	Why string `json:"why"`
+	// Starting: it may become ready by itself.
+	Starting bool `json:"starting,omitempty"`
+}
+
+// String is one line for people.
+func (p UnreadyPod) String() string {
+	if p.Node == "" {
+		return p.Name + " (" + p.Why + ")"
+	}
+	return fmt.Sprintf("%s on %s (%s)", p.Name, p.Node, p.Why)
+}
+
+// Count of the pods with this outlook.
+func (f Forecast) Count(of Outlook) int {
+	n := 0
+	for _, p := range f.Pods {
+		if p.Outlook == of {
+			n++
+		}
+	}
+	return n
+}
+
+// Forecast says what Drain would meet on the node now. It evicts and changes nothing.
 func (d *Drainer) Forecast(ctx context.Context, node string) (Forecast, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	r := newRun(d, node)
-	defer r.join(ctx)()
-	err := r.prepare(ctx)
-	var blocked *Blocked
-	if errors.As(err, &blocked) {
-		return Forecast{Blocked: blocked}, nil
-	}
+	s, err := d.survey(ctx, node)
 	if err != nil {
 		return Forecast{}, err
 	}
-	return r.forecast(), nil
+	defer s.leave()
+	return s.look(ctx)
 }
 
-func (r *run) forecast() Forecast {
-	var out Forecast
-	longest := map[int]time.Duration{}
-	for _, e := range r.ordered() {
-		budgets := matching(e.pod, r.budgets)
-		p := PodForecast{
-			Namespace: e.pod.Namespace, Name: e.pod.Name, UID: e.pod.UID,
-			Order: e.order, Priority: priority(e.pod), PDBs: namesOf(budgets), Leaving: e.state == stateLeaving,
-		}
-		if !p.Leaving && guarded(e.pod) {
-			if reason, message := r.heldBy(e); message != "" {
-				p.Reason, p.Message, p.Lasting = reason, message, len(budgets) == 1 && never(budgets[0])
+// ForecastRequest is a node and the policies of its drain.
+type ForecastRequest struct {
+	Node    string
+	Options Options
+}
+
+// mostForecasts bounds the nodes that are read at a time.
+const mostForecasts = 8
+
+// Forecasts are those of many nodes, in the order of the requests. The first error ends them.
+func (c *Cluster) Forecasts(ctx context.Context, requests []ForecastRequest) ([]Forecast, error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	_, leave := c.budgets.join(ctx, make(chan struct{}, 1)) // one reading of the budgets for all
+	defer leave()
+	out := make([]Forecast, len(requests))
+	places := make(chan struct{}, mostForecasts)
+	var all sync.WaitGroup
+	for i, req := range requests {
+		places <- struct{}{}
+		all.Go(func() {
+			defer func() { <-places }()
+			f, err := c.Drainer(req.Options).Forecast(ctx, req.Node)
+			if err != nil {
+				stop(err)
 			}
-		}
-		if s := e.pod.Spec.TerminationGracePeriodSeconds; s != nil {
-			longest[e.order] = max(longest[e.order], time.Duration(*s)*time.Second)
-		}
-		out.Pods = append(out.Pods, p)
+			out[i] = f
+		})
 	}
-	for _, grace := range longest {
-		out.Least += grace
-	}
-	return out
+	all.Wait()
+	return out, context.Cause(ctx) //nolint:wrapcheck // it is this package's own
 }

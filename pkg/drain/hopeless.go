@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -20,7 +22,7 @@ func (r *run) explainHeld() {
 			e.hopelessSince = time.Time{}
 			continue
 		}
-		if !r.hopeless(e) {
+		if !hopeless(e.pod, matching(e.pod, r.budgets)) {
 			e.hopelessSince = time.Time{}
 		} else if e.hopelessSince.IsZero() {
 			e.hopelessSince = time.Now()
@@ -32,15 +34,19 @@ func (r *run) explainHeld() {
 // go. A budget or a pod that belongs to an operator is left out: many of them keep a
 // budget closed on purpose and move their pod, or open the budget, once the node is
 // cordoned. So is a pod that ends by itself.
-func (r *run) hopeless(e *entry) bool {
-	budgets := matching(e.pod, r.budgets)
-	if len(budgets) != 1 || !guarded(e.pod) || !never(budgets[0]) || metav1.GetControllerOf(budgets[0]) != nil {
+func hopeless(pod *corev1.Pod, budgets []*policyv1.PodDisruptionBudget) bool {
+	if len(budgets) != 1 || !guarded(pod) || !never(budgets[0]) || metav1.GetControllerOf(budgets[0]) != nil {
 		return false
 	}
-	if allows(budgets[0], e.pod) { // it is not ready, and may go for that
+	if allows(budgets[0], pod) { // it is not ready, and may go for that
 		return false
 	}
-	owner := metav1.GetControllerOf(e.pod)
+	return stays(pod)
+}
+
+// stays says that the pod's controller leaves it where it is until something makes it go.
+func stays(pod *corev1.Pod) bool {
+	owner := metav1.GetControllerOf(pod)
 	return owner != nil && slices.Contains(lasting, owner.APIVersion+" "+owner.Kind)
 }
 

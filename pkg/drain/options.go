@@ -43,6 +43,8 @@ type Options struct {
 	LoadBalancers LoadBalancers
 	// LoadBalancerDelay is how long load balancers have to leave the node out before the first pod is evicted. 0: none.
 	LoadBalancerDelay time.Duration
+	// OnlyNode: no other node takes the pods of this one. The drain does not look at it; its forecast does.
+	OnlyNode bool
 	// AwaitVolumes waits, when the pods have left, until their volumes are detached: for a host that is to go down.
 	AwaitVolumes bool
 	// VolumeDetachTimeout bounds that wait, which begins when the pods have left. 0: DefaultVolumeDetachTimeout.

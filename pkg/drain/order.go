@@ -48,13 +48,15 @@ func (r *run) ordered() []*entry {
 	for _, e := range r.entries {
 		out = append(out, e)
 	}
-	slices.SortFunc(out, func(a, b *entry) int {
-		return cmp.Or(
-			cmp.Compare(a.order, b.order), cmp.Compare(priority(a.pod), priority(b.pod)), a.tried.Compare(b.tried),
-			cmp.Compare(a.pod.Namespace, b.pod.Namespace), cmp.Compare(a.pod.Name, b.pod.Name),
-		)
-	})
+	slices.SortFunc(out, compareEntries)
 	return out
+}
+
+func compareEntries(a, b *entry) int {
+	return cmp.Or(
+		cmp.Compare(a.order, b.order), cmp.Compare(priority(a.pod), priority(b.pod)), a.tried.Compare(b.tried),
+		cmp.Compare(a.pod.Namespace, b.pod.Namespace), cmp.Compare(a.pod.Name, b.pod.Name),
+	)
 }
 
 func priority(pod *corev1.Pod) int32 {

@@ -18,11 +18,12 @@ import (
 // AttachedVolume is a volume that is still attached to a node whose pods have left.
 type AttachedVolume struct {
 	// Attachment is the name of the VolumeAttachment, Volume that of the PersistentVolume; "" for an inline one.
-	Attachment, Volume string
+	Attachment string `json:"attachment"`
+	Volume     string `json:"volume,omitempty"`
 	// Attacher is the driver that has to detach it.
-	Attacher string
+	Attacher string `json:"attacher"`
 	// Error is what the driver said of its last try; "" when it said nothing.
-	Error string
+	Error string `json:"error,omitempty"`
 }
 
 // String is one line for people.
@@ -123,8 +124,13 @@ func describeVolumes(volumes []AttachedVolume) string {
 // volumesThatStay are the PersistentVolumes of the pods that are still on the node: a
 // DaemonSet's, our own, and what a policy has left behind.
 func (r *run) volumesThatStay(ctx context.Context) (sets.Set[string], error) {
+	return r.volumesOf(ctx, listOf[*corev1.Pod](r.pods))
+}
+
+// volumesOf are the PersistentVolumes of pods that have not finished.
+func (r *run) volumesOf(ctx context.Context, pods []*corev1.Pod) (sets.Set[string], error) {
 	staying := sets.New[string]()
-	for _, pod := range listOf[*corev1.Pod](r.pods) {
+	for _, pod := range pods {
 		if finished(pod) {
 			continue
 		}

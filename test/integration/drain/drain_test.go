@@ -45,6 +45,7 @@ func TestDrain(t *testing.T) {
 		"the shipped roles are enough":                                                  shippedRoles,
 		"a budget that frees is taken within a second":                                  freedBudget,
 		"an eviction never hits a pod that has taken a name":                            otherUID,
+		"what a forecast says is what the drain then does":                              forecasts,
 		"budgets hold at every moment of a drain":                                       neverBelowBudget,
 	} {
 		t.Run(name, func(t *testing.T) { run(t, w) })
