@@ -34,9 +34,12 @@ type desk struct {
 	client     client.Client
 }
 
-func newDesk(t *testing.T) *desk {
+// patience is for what other programs do in their time.
+const patience, interval = 20 * time.Second, 50 * time.Millisecond
+
+func newDesk(t *testing.T, controllers ...string) *desk {
 	srv := apiserver.Start(t)
-	srv.StartControllers(t, "garbage-collector-controller", "namespace-controller", "serviceaccount-controller")
+	srv.StartControllers(t, append([]string{"garbage-collector-controller", "namespace-controller", "serviceaccount-controller"}, controllers...)...)
 	d := &desk{T: t, kubeconfig: srv.WriteKubeconfig(t, t.TempDir(), "kubernetes-admin", "system:masters")}
 	var err error
 	d.kube, err = kubernetes.NewForConfig(srv.Admin())

@@ -13,8 +13,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/pkg/drain"
 	"github.com/refit-dev/refit/pkg/status"
+	"github.com/refit-dev/refit/pkg/upgrade"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -193,6 +195,19 @@ func (t *tracker) gravest() string {
 		x, y := t.blocked[a], t.blocked[b]
 		return cmp.Or(drain.CompareBlocked(x, y), x.Since.Compare(y.Since), cmp.Compare(a, b))
 	})
+}
+
+// OptionsFor are a machine's policies and what the cluster makes of them. Where no other
+// node takes pods, our own stay and restart in place, no volume is taken over by anyone,
+// and no load balancer has anywhere else to go.
+func OptionsFor(spec v1alpha1.MachineSpec, elsewhere bool, disruption v1alpha1.Disruption, own func(*corev1.Pod) bool) drain.Options {
+	opts := drain.OptionsFor(spec.Drain)
+	opts.EvictLast, opts.OnlyNode = own, !elsewhere
+	opts.AwaitVolumes = elsewhere && disruption == v1alpha1.DisruptionReboot
+	if !elsewhere && upgrade.DrainDefaults(spec).SingleNode == upgrade.SingleNodeInPlace {
+		opts.IsOwnPod, opts.LoadBalancers, opts.LoadBalancerDelay = own, drain.KeepInLoadBalancers, 0
+	}
+	return opts
 }
 
 // OwnPods leaves the coordinator's own pods out where no other node could take them.

@@ -12,7 +12,6 @@ import (
 	"github.com/refit-dev/refit/coordinator/gates"
 	"github.com/refit-dev/refit/pkg/drain"
 	"github.com/refit-dev/refit/pkg/status"
-	"github.com/refit-dev/refit/pkg/upgrade"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -53,21 +52,13 @@ func (r *Reconciler) drain(ctx context.Context, s *scope) (outcome, error) {
 	return r.drained(ctx, s, ptr(metav1.NewTime(r.Now())))
 }
 
-// drainOptions are the machine's policies and what the cluster makes of them. Where no
-// other node takes pods, ours stay and restart in place, no volume is taken over by
-// anyone, and no load balancer has anywhere else to go.
+// drainOptions are the machine's policies and what the cluster makes of them.
 func (r *Reconciler) drainOptions(ctx context.Context, s *scope) (drain.Options, error) {
-	opts := drain.OptionsFor(s.machine.Spec.Drain)
-	opts.EvictLast = r.OwnPods
 	elsewhere, err := fleet.PlaceFor(ctx, r.Nodes, s.node())
 	if err != nil {
-		return opts, wrapMachine(s, "choosing how to drain the node", err)
+		return drain.Options{}, wrapMachine(s, "choosing how to drain the node", err)
 	}
-	opts.AwaitVolumes = elsewhere && s.slot().Disruption == v1alpha1.DisruptionReboot
-	if !elsewhere && upgrade.DrainDefaults(s.machine.Spec).SingleNode == upgrade.SingleNodeInPlace {
-		opts.IsOwnPod, opts.LoadBalancers, opts.LoadBalancerDelay = r.OwnPods, drain.KeepInLoadBalancers, 0
-	}
-	return opts, nil
+	return drains.OptionsFor(s.machine.Spec, elsewhere, s.slot().Disruption, r.OwnPods), nil
 }
 
 func (r *Reconciler) drained(ctx context.Context, s *scope, drainedTime *metav1.Time) (outcome, error) {

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/cli/forecast"
+	"github.com/refit-dev/refit/pkg/drain"
+	"github.com/refit-dev/refit/pkg/usage"
+)
+
+type forecastOptions struct {
+	*command
+	overrides forecast.Overrides
+	output    string
+}
+
+func newForecast(c *command) *cobra.Command {
+	o := &forecastOptions{command: c}
+	cmd := &cobra.Command{
+		Use:   "forecast [NODE | machine/NAME | machinedeployment/NAME]...",
+		Short: "Say whether drains would succeed, and what is in their way; evict nothing",
+		Long: `Foresees the drain of each node, of all when none is named: how many pods go at once,
+which wait and for what, and which can never go, by which policy or budget. Nothing is
+evicted or cordoned, and Refit need not be installed. The policy is the one in spec.drain
+of the node's Machine, the defaults where there is none, and the flags here before both.
+
+Exit codes: 0 every drain can succeed; 2 bad input; 3 one never can, as things are.`,
+		Example: "  kubectl refit forecast\n  kubectl refit forecast worker-1 -o wide\n  kubectl refit forecast machinedeployment/workers --unmanaged-pods Evict",
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
+	}
+	cmd.Flags().StringVar(&o.overrides.UnmanagedPods, "unmanaged-pods", "", "Evict or Fail, for pods that nothing recreates")
+	cmd.Flags().StringVar(&o.overrides.EmptyDir, "empty-dir", "", "Evict or Fail, for pods with emptyDir volumes")
+	cmd.Flags().StringVar(&o.overrides.OnTimeout, "on-timeout", "", "Fail, Proceed or Delete, for pods that are left at the timeout")
+	cmd.Flags().BoolVar(&o.overrides.Reboot, "reboot", false, "Foresee the drain before a reboot: volumes have to be detached")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "table", "Format to print in: table, wide, yaml or json")
+	return cmd
+}
+
+func (o *forecastOptions) check() error {
+	for _, f := range []struct {
+		flag, value string
+		allowed     []string
+	}{
+		{"output", o.output, []string{"table", "wide", "yaml", "json"}},
+		{"unmanaged-pods", o.overrides.UnmanagedPods, []string{"", "Evict", "Fail"}},
+		{"empty-dir", o.overrides.EmptyDir, []string{"", "Evict", "Fail"}},
+		{"on-timeout", o.overrides.OnTimeout, []string{"", "Fail", "Proceed", "Delete"}},
+	} {
+		if err := usage.OneOf(f.flag, f.value, f.allowed...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *forecastOptions) run(ctx context.Context, names []string) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	cluster, err := o.readForForecast(ctx)
+	if err != nil {
+		return err
+	}
+	targets, without, err := cluster.Select(names)
+	var missing forecast.NotFound
+	switch {
+	case errors.As(err, &missing):
+		return usage.Errorf("%w", err)
+	case err != nil:
+		return err
+	}
+	for _, name := range without {
+		fmt.Fprintf(o.err, "Machine %s has no Node, and so nothing to drain.\n", name)
+	}
+	requests := make([]drain.ForecastRequest, 0, len(targets))
+	for _, t := range targets {
+		requests = append(requests, cluster.Request(t, o.overrides))
+	}
+	kube, err := o.kube()
+	if err != nil {
+		return err
+	}
+	forecasts, err := drain.NewCluster(kube).Forecasts(ctx, requests)
+	if err != nil {
+		return fmt.Errorf("foreseeing the drains: %w", err)
+	}
+	list := forecast.New(targets, forecasts)
+	if err := o.print(list); err != nil {
+		return err
+	}
+	if never := list.Never(); len(never) > 0 {
+		return refused{fmt.Sprintf("%d of %d nodes can never be drained as things are: %s", len(never), len(targets), strings.Join(never, ", "))}
+	}
+	return nil
+}
+
+// readForForecast reads the nodes, and what Refit knows of them where it is installed.
+func (o *forecastOptions) readForForecast(ctx context.Context) (forecast.Cluster, error) {
+	var c forecast.Cluster
+	cl, err := o.client()
+	if err != nil {
+		return c, err
+	}
+	var nodes corev1.NodeList
+	if err := cl.List(ctx, &nodes); err != nil {
+		return c, fmt.Errorf("listing the nodes: %w", err)
+	}
+	var machines v1alpha1.MachineList
+	var pools v1alpha1.MachineDeploymentList
+	for _, list := range []client.ObjectList{&machines, &pools} {
+		if err := cl.List(ctx, list, client.InNamespace(o.namespace())); err != nil && !meta.IsNoMatchError(err) {
+			return c, fmt.Errorf("listing pools and machines: %w", err)
+		}
+	}
+	return forecast.Cluster{Nodes: nodes.Items, Machines: machines.Items, Pools: pools.Items}, nil
+}
+
+func (o *forecastOptions) print(list forecast.List) error {
+	var text []byte
+	var err error
+	switch o.output {
+	case "json":
+		text, err = json.MarshalIndent(list, "", "  ")
+		text = append(text, '\n')
+	case "yaml":
+		text, err = yaml.Marshal(list)
+	default:
+		return forecast.Print(o.out, list, o.output == "wide")
+	}
+	if err != nil {
+		return fmt.Errorf("encoding the forecasts: %w", err)
+	}
+	_, err = o.out.Write(text)
+	return err
+}
+
+// kube is a client without a limit per second: a drain bounds how many of its requests are open.
+func (c *command) kube() (kubernetes.Interface, error) {
+	config, err := c.flags.ToRESTConfig()
+	if err != nil {
+		return nil, fmt.Errorf("finding the cluster: %w", err)
+	}
+	config.QPS = -1
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to %s: %w", config.Host, err)
+	}
+	return kube, nil
+}
