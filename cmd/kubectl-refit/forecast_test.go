@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,7 +24,7 @@ func (d *desk) workload(name, node string, bare bool) {
 		Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "c", Image: "i"}}},
 	}
 	if !bare {
-		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "rs", UID: "1", Controller: yes()}}
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: name, UID: d.replicaSet(name), Controller: yes()}}
 	}
 	require.Eventually(d, func() bool {
 		_, err := d.kube.CoreV1().Pods("default").Create(d.Context(), p.DeepCopy(), metav1.CreateOptions{})
@@ -32,6 +33,20 @@ func (d *desk) workload(name, node string, bare bool) {
 	running := `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`
 	_, err := d.kube.CoreV1().Pods("default").Patch(d.Context(), name, types.MergePatchType, []byte(running), metav1.PatchOptions{}, "status")
 	require.NoError(d, err)
+}
+
+// replicaSet is one that exists: the garbage collector would take the pods of any other.
+func (d *desk) replicaSet(name string) types.UID {
+	d.Helper()
+	labels := map[string]string{"app": name}
+	rs, err := d.kube.AppsV1().ReplicaSets("default").Create(d.Context(), &appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: appsv1.ReplicaSetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+		}},
+	}, metav1.CreateOptions{})
+	require.NoError(d, err)
+	return rs.UID
 }
 
 func TestAForecastNeedsNoRefitAndEvictsNothing(t *testing.T) {

@@ -32,6 +32,7 @@ func main() {
 var whileAway = map[string]string{
 	"plan":      "; kubectl refit plan -f FILES --facts FACTS asks no cluster",
 	"adopt":     "; what was created before stays: run it again",
+	"drain":     "; what was evicted before has left, and a node that is still cordoned is given back with kubectl uncordon",
 	"install":   "; what was applied before stays: run it again",
 	"uninstall": "; what was taken away before is gone: run it again",
 }

@@ -1,0 +1,272 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/kubectl/pkg/util/term"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+	clidrain "github.com/refit-dev/refit/cli/drain"
+	"github.com/refit-dev/refit/cli/forecast"
+	"github.com/refit-dev/refit/pkg/drain"
+	"github.com/refit-dev/refit/pkg/usage"
+)
+
+type drainOptions struct {
+	*command
+	emptyDir, force  bool
+	timeout          time.Duration
+	podSelector      string
+	selector         string
+	dryRun           string
+	skipWaitSeconds  int
+	keepCordon       bool
+	forceOwnership   bool
+	output           string
+	ignored, noEvict bool
+	graceSeconds     int
+	heartbeat        time.Duration
+	nodes            []corev1.Node
+	pods             labels.Selector
+}
+
+func newDrain(c *command) *cobra.Command {
+	o := &drainOptions{command: c, heartbeat: 30 * time.Second}
+	cmd := &cobra.Command{
+		Use:   "drain NODE... | -l SELECTOR",
+		Short: "Drain nodes by hand: cordon, evict within budgets, say what is in the way",
+		Long: `Cordons the nodes, plainly as kubectl cordon does, and evicts their pods one node after
+another, driven by events: a pod that its budget holds goes as soon as the budget lets
+it. What can never succeed is refused before any pod is evicted. Refit need not be
+installed; a node that Refit works on at the moment is refused.
+
+A drained node stays cordoned until kubectl uncordon. One that could not be drained, or
+whose drain is interrupted (Ctrl-C), is uncordoned, unless it was cordoned before or
+--keep-cordon is given. Pods of DaemonSets and mirror pods always stay. Each pod has the
+grace period that it asks for itself.
+
+Exit codes: 0 drained; 1 a fault; 2 bad input; 3 pods stand in the way, or the node is Refit's.`,
+		Example: "  kubectl refit drain worker-1\n  kubectl refit drain worker-1 worker-2 --delete-emptydir-data --timeout 1h\n  kubectl refit drain worker-1 --dry-run=server",
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.emptyDir, "delete-emptydir-data", false, "Evict pods with emptyDir volumes, whose data is lost; without it they are refused")
+	f.BoolVar(&o.force, "force", false, "Evict pods that nothing recreates; without it they are refused")
+	f.DurationVar(&o.timeout, "timeout", drain.DefaultTimeout, "How long to try for each node; 0 for as long as it takes")
+	f.StringVar(&o.podSelector, "pod-selector", "", "Evict only the pods with these labels")
+	f.StringVarP(&o.selector, "selector", "l", "", "Drain the nodes with these labels, instead of naming them")
+	f.StringVar(&o.dryRun, "dry-run", "none", "none, client (forecast only) or server (ask the API server for each eviction, which it does not carry out)")
+	f.Lookup("dry-run").NoOptDefVal = "client"
+	f.IntVar(&o.skipWaitSeconds, "skip-wait-for-delete-timeout", 0, "Do not wait for pods whose deletion is overdue by more than so many seconds; 0 waits")
+	f.BoolVar(&o.keepCordon, "keep-cordon", false, "Leave a node cordoned that could not be drained")
+	f.BoolVar(&o.forceOwnership, "force-ownership", false, "Drain also a node that Refit works on at the moment")
+	f.StringVarP(&o.output, "output", "o", "", "json: a line of JSON for each event")
+	f.BoolVar(&o.ignored, "ignore-daemonsets", true, "Accepted and always so: pods of DaemonSets stay")
+	f.BoolVar(&o.noEvict, "disable-eviction", false, "Refused: it would delete pods past their budgets")
+	f.IntVar(&o.graceSeconds, "grace-period", -1, "Refused unless -1: each pod has the grace period that it asks for")
+	return cmd
+}
+
+// tenYears is for as long as it takes.
+const tenYears = 10 * 365 * 24 * time.Hour
+
+func (o *drainOptions) check(names []string) (err error) {
+	switch {
+	case o.noEvict:
+		return usage.Errorf("--disable-eviction is refused: it deletes pods past their budgets; change the budget that is in the way, which kubectl refit forecast names")
+	case o.graceSeconds != -1:
+		return usage.Errorf("--grace-period %d is refused: a pod knows best how long it needs to end; change terminationGracePeriodSeconds of the pod, or leave the flag out", o.graceSeconds)
+	case !o.ignored:
+		return usage.Errorf("--ignore-daemonsets=false is refused: their controller would put the pods back onto the node at once")
+	case (len(names) == 0) == (o.selector == ""):
+		return usage.Errorf("name the nodes to drain, or select them with -l, and not both")
+	case o.timeout < 0 || o.skipWaitSeconds < 0:
+		return usage.Errorf("--timeout and --skip-wait-for-delete-timeout are 0 or more")
+	}
+	if o.pods, err = labels.Parse(o.podSelector); err != nil {
+		return usage.Errorf("reading --pod-selector %q: %w", o.podSelector, err)
+	}
+	if err := usage.OneOf("output", o.output, "", "json"); err != nil {
+		return err
+	}
+	return usage.OneOf("dry-run", o.dryRun, "none", "client", "server")
+}
+
+func (o *drainOptions) library() drain.Options {
+	opts := drain.Options{
+		Timeout: o.timeout, EmptyDir: drain.ActionFail, UnmanagedPods: drain.ActionFail,
+		SkipWaitForDeleteTimeout: time.Duration(o.skipWaitSeconds) * time.Second,
+	}
+	if o.timeout == 0 {
+		opts.Timeout = tenYears
+	}
+	if o.emptyDir {
+		opts.EmptyDir = drain.ActionEvict
+	}
+	if o.force {
+		opts.UnmanagedPods = drain.ActionEvict
+	}
+	if !o.pods.Empty() {
+		opts.IsOwnPod = func(p *corev1.Pod) bool { return !o.pods.Matches(labels.Set(p.Labels)) }
+	}
+	return opts
+}
+
+func (o *drainOptions) run(ctx context.Context, names []string) error {
+	if err := o.check(names); err != nil {
+		return err
+	}
+	cl, err := o.client()
+	if err != nil {
+		return err
+	}
+	targets, err := o.targets(ctx, cl, names)
+	if err != nil {
+		return err
+	}
+	if !o.forceOwnership {
+		if err := o.refuseOwned(ctx, cl, targets); err != nil {
+			return err
+		}
+	}
+	kube, err := o.kube()
+	if err != nil {
+		return err
+	}
+	if o.dryRun != "none" {
+		return o.rehearse(ctx, targets)
+	}
+	nodes := make([]string, 0, len(targets))
+	for _, t := range targets {
+		nodes = append(nodes, t.Node.Name)
+	}
+	runner := &clidrain.Runner{Kube: kube, Options: o.library(), Report: o.reporter(), KeepCordon: o.keepCordon, Heartbeat: o.heartbeat}
+	err = runner.Run(ctx, nodes)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("interrupted: %w", err)
+	case clidrain.Blocked(err):
+		return refused{"not every node was drained: " + err.Error()}
+	}
+	return err
+}
+
+// targets are the nodes that are named or selected.
+func (o *drainOptions) targets(ctx context.Context, cl client.Client, names []string) ([]forecast.Target, error) {
+	selector, err := labels.Parse(o.selector)
+	if err != nil {
+		return nil, usage.Errorf("reading --selector %q: %w", o.selector, err)
+	}
+	var list corev1.NodeList
+	if err := cl.List(ctx, &list); err != nil {
+		return nil, fmt.Errorf("listing the nodes: %w", err)
+	}
+	o.nodes = list.Items
+	if o.selector != "" {
+		for i := range o.nodes {
+			if selector.Matches(labels.Set(o.nodes[i].Labels)) {
+				names = append(names, o.nodes[i].Name)
+			}
+		}
+		if len(names) == 0 {
+			return nil, usage.Errorf("no node has the labels %q", o.selector)
+		}
+	}
+	targets, _, err := forecast.Cluster{Nodes: o.nodes}.Select(names)
+	var missing forecast.NotFound
+	if errors.As(err, &missing) {
+		missing.Hint = "name a Node"
+		return nil, usage.Errorf("%w", missing)
+	}
+	return targets, err
+}
+
+// refuseOwned keeps away from what Refit does at the moment, where it is installed.
+func (o *drainOptions) refuseOwned(ctx context.Context, cl client.Client, targets []forecast.Target) error {
+	var ledgers v1alpha1.LedgerList
+	err := cl.List(ctx, &ledgers)
+	if apierrors.IsForbidden(err) {
+		err = cl.List(ctx, &ledgers, client.InNamespace(o.namespace()))
+	}
+	switch {
+	case apierrors.IsForbidden(err):
+		fmt.Fprintf(o.err, "warning: whether Refit works on these nodes may not be asked (list on ledgers.refit.dev); only its cordons are seen\n")
+	case err != nil && !meta.IsNoMatchError(err):
+		return fmt.Errorf("listing Refit's ledgers: %w", err)
+	}
+	var owned []string
+	for _, t := range targets {
+		if why := clidrain.Owned(t.Node, ledgers.Items); why != "" {
+			owned = append(owned, why)
+		}
+	}
+	if len(owned) == 0 {
+		return nil
+	}
+	return refused{strings.Join(owned, "; ") + ": wait until it has ended (kubectl refit status), or drain all the same with --force-ownership"}
+}
+
+// rehearse shows what would be done.
+func (o *drainOptions) rehearse(ctx context.Context, targets []forecast.Target) error {
+	kube, err := o.kube()
+	if err != nil {
+		return err
+	}
+	all := forecast.Cluster{Nodes: o.nodes}
+	requests := make([]drain.ForecastRequest, 0, len(targets))
+	for _, t := range targets {
+		opts := o.library()
+		opts.OnlyNode = all.Request(t, forecast.Overrides{}).Options.OnlyNode
+		requests = append(requests, drain.ForecastRequest{Node: t.Node.Name, Options: opts})
+	}
+	forecasts, err := drain.NewCluster(kube).Forecasts(ctx, requests)
+	if err != nil {
+		return fmt.Errorf("foreseeing the drains: %w", err)
+	}
+	list := forecast.New(targets, forecasts)
+	shown := &forecastOptions{command: o.command, output: "table"}
+	if o.output != "" {
+		shown.output = o.output
+	}
+	if err := shown.print(list); err != nil {
+		return err
+	}
+	never := list.Never()
+	if o.dryRun == "server" {
+		for _, f := range forecasts {
+			n, err := clidrain.Rehearse(ctx, kube, f, o.err)
+			if err != nil {
+				return err
+			}
+			if n > 0 && !slices.ContainsFunc(never, func(s string) bool { return strings.HasPrefix(s, f.Node+" ") }) {
+				never = append(never, fmt.Sprintf("%s (%d refused)", f.Node, n))
+			}
+		}
+	}
+	if len(never) > 0 {
+		return refused{fmt.Sprintf("%d of %d nodes would not be drained: %s", len(never), len(targets), strings.Join(never, ", "))}
+	}
+	return nil
+}
+
+func (o *drainOptions) reporter() clidrain.Reporter {
+	if o.output == "json" {
+		return clidrain.JSON{Out: o.out, Now: time.Now}
+	}
+	colour := term.TTY{Out: o.out}.IsTerminalOut() && os.Getenv("NO_COLOR") == ""
+	return clidrain.Text{Out: o.out, Colour: colour}
+}
