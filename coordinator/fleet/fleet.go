@@ -81,6 +81,8 @@ type Machine struct {
 	Slot *v1alpha1.Slot
 	// Pool it belongs to.
 	Pool *Pool
+	// Forecast of its drain; nil while nothing is foreseen.
+	Forecast *Forecast
 	// Claims are the names of all MachineDeployments that match it; more than one is a conflict.
 	Claims []string
 }

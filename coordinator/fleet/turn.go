@@ -82,6 +82,6 @@ func (m *Machine) upToDate() bool {
 
 // waitsForAPerson says that nothing is going to happen on the machine by itself.
 func (m *Machine) waitsForAPerson() bool {
-	return m.OutOfService() || m.Spec.Paused || upgrade.Failed(m.Machine) || !m.DeletionTimestamp.IsZero() ||
+	return m.OutOfService() || m.Spec.Paused || upgrade.Failed(m.Machine) || m.DrainImpossible() || !m.DeletionTimestamp.IsZero() ||
 		meta.IsStatusConditionTrue(m.Status.Conditions, v1alpha1.ConditionStalled)
 }

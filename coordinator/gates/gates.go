@@ -24,6 +24,8 @@ const (
 	ReasonHeld                    = "Held"
 	ReasonForeignCordon           = "ForeignCordon"
 	ReasonRetryLater              = "RetryLater"
+	ReasonDrainImpossible         = "DrainImpossible"
+	ReasonForecastPending         = "ForecastPending"
 	ReasonFailureThreshold        = "FailureThresholdReached"
 	ReasonControlPlaneBusy        = "ControlPlaneBusy"
 	ReasonControlPlaneUnavailable = "ControlPlaneUnavailable"
@@ -42,6 +44,7 @@ var All = []Gate{
 	{"held", held},                             // the host takes no grant: its owner says no, or its packages are worked on
 	{"cordoned", cordoned},                     // by someone else
 	{"retry", retryLater},                      // backoff after a blocked drain
+	{"forecast", forecast},                     // a drain that can never succeed
 	{"failure-threshold", failureThreshold},    // the rollout paused itself
 	{"control-plane-first", controlPlaneFirst}, // and skew with it
 	{"control-plane", controlPlaneOneByOne},    // built in, no object widens it

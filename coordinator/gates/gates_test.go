@@ -47,6 +47,30 @@ func done(m *v1alpha1.Machine, _ *corev1.Node, _ *v1alpha1.LedgerSpec) {
 	})
 }
 
+func TestADrainThatCanNeverSucceedIsNotBegunAndHoldsUpNobody(t *testing.T) {
+	impossible := &fleet.Forecast{Status: metav1.ConditionFalse, Reason: "PDBOverlap", Message: "shop/a has two budgets"}
+	build := func(edits ...Edit) *fleet.Fleet {
+		return New().Machine("cp1", "", plane).Deployment("w", zoneByZone).Machine("w1", "w", worker, append(edits, Zone("a"))...).Machine("w2", "w", worker, Zone("b")).Build()
+	}
+	f := build()
+	f.Find("w1").Forecast = impossible
+	v := gates.Check(f, f.Find("w1"))
+	require.NotNil(t, v)
+	assert.Equal(t, gates.ReasonDrainImpossible, v.Reason)
+	assert.Contains(t, v.Message, "(PDBOverlap): shop/a has two budgets")
+	assert.Nil(t, gates.Check(f, f.Find("w2")), "the next domain need not wait for it")
+
+	f = build()
+	assert.NotNil(t, gates.Check(f, f.Find("w2")), "it waits for a domain that can go on")
+	for _, status := range []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionUnknown} {
+		f.Find("w1").Forecast = &fleet.Forecast{Status: status}
+		assert.Nil(t, gates.Check(f, f.Find("w1")), status)
+	}
+	f = build(Plans(v1alpha1.DisruptionRestart))
+	f.Find("w1").Forecast = impossible
+	assert.Nil(t, gates.Check(f, f.Find("w1")), "a plan without a drain is not held by one")
+}
+
 func TestAHoldIsToldOnce(t *testing.T) {
 	f := New().Machine("cp1", "", plane).Machine("w1", "", worker, Of(held)).Build()
 	v := gates.Check(f, f.Find("w1"))
@@ -306,7 +330,7 @@ func TestWhatAPersonDecidedIsHeardFirst(t *testing.T) {
 	for _, g := range gates.All {
 		names = append(names, g.Name)
 	}
-	assert.Equal(t, []string{"stopped", "paused", "conflict", "strategy", "held", "cordoned", "retry", "failure-threshold",
+	assert.Equal(t, []string{"stopped", "paused", "conflict", "strategy", "held", "cordoned", "retry", "forecast", "failure-threshold",
 		"control-plane-first", "control-plane", "topology", "capacity", "budget", "disruption-budgets"}, names)
 }
 

@@ -33,6 +33,7 @@ func (r *Reconciler) judge(s *scope) {
 	s.put(v1alpha1.ConditionHealthy, healthy(s))
 	s.put(v1alpha1.ConditionOverridden, r.overridden(s))
 	r.tellSkew(s)
+	s.put(v1alpha1.ConditionForecast, r.foreseen(s))
 	if s.slot() == nil {
 		status.Clear(&st.Conditions, v1alpha1.ConditionDrained)
 	}

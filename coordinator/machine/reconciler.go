@@ -39,6 +39,8 @@ type Reconciler struct {
 	Board *board.Board
 	// Drains in flight.
 	Drains Drainer
+	// Forecasts of those to come.
+	Forecasts Forecasts
 	// Events for people.
 	Events events.EventRecorder
 	// Now is the clock.

@@ -15,6 +15,7 @@ import (
 	"github.com/refit-dev/refit/coordinator/gates"
 	"github.com/refit-dev/refit/coordinator/ledger"
 	"github.com/refit-dev/refit/coordinator/order"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,6 +36,10 @@ type Reconciler struct {
 	Ledger *ledger.Store
 	// Board takes the verdicts, and which kubelets are outside of their skew.
 	Board *board.Board
+	// Forecasts of the drains to come.
+	Forecasts Forecaster
+	// OwnPods are the coordinator's own pods.
+	OwnPods func(*corev1.Pod) bool
 	// Now is the clock.
 	Now func() time.Time
 	// Deposed is called when another coordinator has taken over.
@@ -71,6 +76,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		verdicts, err = r.reserve(ctx, l, f)
 	}
 	r.Board.SetVerdicts(namespace, verdicts)
+	r.follow(namespace, f)
 	return r.conclude(f, err)
 }
 
@@ -107,6 +113,7 @@ func (r *Reconciler) load(ctx context.Context, l *v1alpha1.Ledger, machines, nod
 	if err != nil {
 		return nil, fmt.Errorf("reading the fleet of namespace %s: %w", l.Namespace, err)
 	}
+	r.recall(f)
 	return f, nil
 }
 
@@ -126,9 +133,9 @@ func judge(f *fleet.Fleet) (verdicts map[string]gates.Verdict, passed bool) {
 // reserve walks the candidates in order and reserves for each that passes, on a fleet
 // that already has the slots reserved before it in this walk.
 func (r *Reconciler) reserve(ctx context.Context, l *v1alpha1.Ledger, f *fleet.Fleet) (map[string]gates.Verdict, error) {
-	verdicts := map[string]gates.Verdict{}
+	verdicts, asked := map[string]gates.Verdict{}, 0
 	for _, m := range order.Candidates(f) {
-		if v := gates.Check(f, m); v != nil {
+		if v := r.check(ctx, f, m, &asked); v != nil {
 			verdicts[m.Name] = *v
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/coordinator/board"
 	"github.com/refit-dev/refit/coordinator/drains"
+	"github.com/refit-dev/refit/coordinator/forecasts"
 	"github.com/refit-dev/refit/coordinator/ledger"
 	"github.com/refit-dev/refit/coordinator/machine"
 	"github.com/refit-dev/refit/coordinator/machinedeployment"
@@ -41,6 +42,7 @@ type parts struct {
 	ledger   *ledger.Store
 	board    *board.Board
 	drains   *drains.Runner
+	book     *forecasts.Book
 	word     chan event.GenericEvent
 	deposed  func(error)
 	mapper   mapper
@@ -61,6 +63,7 @@ func addControllers(ctx context.Context, mgr manager.Manager, nodes cluster.Clus
 	}
 	p.board = &board.Board{Changed: p.tell(ctx)}
 	p.drains = &drains.Runner{Base: ctx, Client: workload, Changed: p.tell(ctx)}
+	p.book = &forecasts.Book{Base: ctx, Client: workload, Changed: p.tell(ctx), Now: time.Now}
 	for _, add := range []func() error{p.addMachine, p.addRollout, p.addMachineDeployment} {
 		if err := add(); err != nil {
 			return err
@@ -91,8 +94,8 @@ func (p *parts) tell(ctx context.Context) func(types.NamespacedName) {
 func (p *parts) addMachine() error {
 	r := &machine.Reconciler{
 		Client: p.mgr.GetClient(), Live: p.mgr.GetAPIReader(), Nodes: p.nodes.GetClient(), Workload: p.workload,
-		Ledger: p.ledger, Board: p.board, Drains: p.drains, Events: p.mgr.GetEventRecorder(appName),
-		Now: time.Now, Deposed: p.deposed, OwnPods: drains.OwnPods(os.Getenv("POD_NAMESPACE"), appName),
+		Ledger: p.ledger, Board: p.board, Drains: p.drains, Forecasts: p.book, Events: p.mgr.GetEventRecorder(appName),
+		Now: time.Now, Deposed: p.deposed, OwnPods: ownPods(),
 	}
 	err := builder.ControllerManagedBy(p.mgr).Named("machine").
 		For(&v1alpha1.Machine{}).
@@ -110,11 +113,13 @@ func (p *parts) addMachine() error {
 	return nil
 }
 
+func ownPods() func(*corev1.Pod) bool { return drains.OwnPods(os.Getenv("POD_NAMESPACE"), appName) }
+
 func (p *parts) addRollout() error {
 	r := &rollout.Reconciler{
 		Cached: p.mgr.GetClient(), Live: p.mgr.GetAPIReader(),
 		CachedNodes: p.nodes.GetClient(), LiveNodes: p.nodes.GetAPIReader(), Workload: p.workload,
-		Ledger: p.ledger, Board: p.board, Now: time.Now, Deposed: p.deposed,
+		Ledger: p.ledger, Board: p.board, Forecasts: p.book, OwnPods: ownPods(), Now: time.Now, Deposed: p.deposed,
 	}
 	toNamespace := handler.EnqueueRequestsFromMapFunc(namespaceOf)
 	err := builder.ControllerManagedBy(p.mgr).Named("rollout").

@@ -12,6 +12,8 @@ import (
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/coordinator/board"
 	"github.com/refit-dev/refit/coordinator/drains"
+	"github.com/refit-dev/refit/coordinator/fleet"
+	"github.com/refit-dev/refit/coordinator/forecasts"
 	"github.com/refit-dev/refit/coordinator/ledger"
 	"github.com/refit-dev/refit/coordinator/machine"
 	"github.com/refit-dev/refit/coordinator/rollout"
@@ -163,11 +165,11 @@ func (c *cluster) newCoordinator() *coordinator {
 	nodes := nodeReader{c.kube}
 	co.machines = &machine.Reconciler{
 		Client: faulty, Live: c.api, Nodes: nodes, Workload: c.faultyKube(), Ledger: store, Board: word,
-		Drains: &drainer{c: c}, Events: recorder, Now: clock, Deposed: deposed,
+		Drains: &drainer{c: c}, Forecasts: hopeful{}, Events: recorder, Now: clock, Deposed: deposed,
 	}
 	co.rollout = &rollout.Reconciler{
 		Cached: c.api, Live: c.api, CachedNodes: nodes, LiveNodes: nodes, Workload: c.faultyKube(),
-		Ledger: store, Board: word, Now: clock, Deposed: deposed,
+		Ledger: store, Board: word, Forecasts: hopeful{}, Now: clock, Deposed: deposed,
 	}
 	return co
 }
@@ -186,6 +188,19 @@ func (c *cluster) faultyKube() *kubefake.Clientset {
 	})
 	return f
 }
+
+// hopeful foresees that every drain can succeed, and remembers nothing.
+type hopeful struct{}
+
+func (hopeful) Known(types.NamespacedName, int64) (fleet.Forecast, bool) {
+	return fleet.Forecast{}, false
+}
+
+func (hopeful) Ask(context.Context, forecasts.Request) fleet.Forecast {
+	return fleet.Forecast{Status: metav1.ConditionTrue}
+}
+
+func (hopeful) Follow(string, []forecasts.Request) {}
 
 // drainer takes one look to empty a node; it knows nothing after a restart.
 type drainer struct {

@@ -28,6 +28,9 @@ const (
 	ReasonOutOfService       = "OutOfService"
 	ReasonDraining           = "Draining"
 	ReasonDrained            = "Drained"
+	ReasonDrainFree          = "DrainFree"
+	ReasonDrainWaits         = "DrainWaits"
+	ReasonForecastFailed     = "ForecastFailed"
 	ReasonDrainNotNeeded     = "DrainNotNeeded"
 	ReasonHealthy            = "Healthy"
 	ReasonNotHealthyYet      = "NotHealthyYet"
@@ -88,6 +91,11 @@ func Draining(message string) metav1.Condition {
 // Drained is a node that the pods have left.
 func Drained(message string) metav1.Condition {
 	return condition(v1alpha1.ConditionDrained, metav1.ConditionTrue, ReasonDrained, message)
+}
+
+// DrainForecast is what is foreseen of the drain of a machine that waits for one.
+func DrainForecast(state metav1.ConditionStatus, reason, message string) metav1.Condition {
+	return condition(v1alpha1.ConditionForecast, state, reason, message)
 }
 
 // Healthy is a machine on which Node, DaemonSets and agent agree that all is well.

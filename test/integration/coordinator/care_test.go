@@ -227,8 +227,16 @@ func TestANewSpecClearsAFailure(t *testing.T) {
 
 func TestABlockedDrainGivesTheNodeBackAndLetsTheOthersGo(t *testing.T) {
 	w := fleetOfThree(t)
-	w.pod("bare", "w1", false)
-	w.pool("workers", workerAt(newK8s))
+	w.pod("stuck", "w1", true)
+	finalizers := func(list string) {
+		stuck := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "stuck"}}
+		_ = w.admin.Patch(context.Background(), stuck, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":`+list+`}}`)))
+	}
+	finalizers(`["refit.test/holds"]`)
+	t.Cleanup(func() { finalizers("null") })
+	w.pool("workers", workerAt(newK8s), func(d *v1alpha1.MachineDeployment) {
+		d.Spec.Template.Spec.Drain = &v1alpha1.DrainSpec{Timeout: &metav1.Duration{Duration: 2 * time.Second}}
+	})
 	w.start()
 	w.untilUpToDate("w2", "w3")
 	w.until("w1 is given back", func() bool { // on a busy machine its plan is ready only after the others'
@@ -236,14 +244,14 @@ func TestABlockedDrainGivesTheNodeBackAndLetsTheOthersGo(t *testing.T) {
 	})
 	f := w.machine("w1").Status.RolloutFailure
 	require.NotNil(t, f)
-	assert.Equal(t, "DrainBlocked UnmanagedPods", f.Class+" "+f.Reason)
-	assert.Contains(t, f.Message, "default/bare")
+	assert.Equal(t, "DrainBlocked PodsTerminating", f.Class+" "+f.Reason)
+	assert.Contains(t, f.Message, "default/stuck")
 	require.NotNil(t, f.NextRetryTime)
 	assert.EqualValues(t, 1, f.Attempts, "the retry time that was announced is kept")
 	w.until("it says when it is tried again", func() bool { return w.condition("w1", v1alpha1.ConditionWaiting).Reason == "RetryLater" })
-	assert.True(t, w.podExists("bare"))
+	assert.True(t, w.podExists("stuck"))
 	assert.Empty(t, w.hosts["w1"].ranUnder(), "nothing on the host changes before the drain has succeeded")
-	require.NoError(t, w.admin.Delete(context.Background(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "bare"}}, client.GracePeriodSeconds(0)))
+	finalizers("null")
 	w.annotate("w1", v1alpha1.AnnotationRetry, "now")
 	w.untilUpToDate("w1")
 }
