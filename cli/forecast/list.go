@@ -85,11 +85,10 @@ func add(budgets map[string]*Budget, node string, b drain.BudgetForecast) {
 	all := budgets[key]
 	if all == nil {
 		budgets[key] = &Budget{BudgetForecast: b, Nodes: []string{node}}
-		budgets[key].Pods = slices.Clone(b.Pods)
 		return
 	}
 	all.Nodes = append(all.Nodes, node)
-	pods := append(all.Pods, b.Pods...) //nolint:gocritic // it is a copy
+	pods := slices.Concat(all.Pods, b.Pods)
 	if rank(b.Outlook) > rank(all.Outlook) {
 		all.BudgetForecast = b
 	}

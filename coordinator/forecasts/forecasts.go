@@ -58,8 +58,8 @@ type follower struct {
 	stop    context.CancelFunc
 }
 
-// keeps is how long a forecast counts that is not followed.
-const keeps = 10 * time.Minute
+// Keeps is how long a forecast counts that is not followed.
+const Keeps = 10 * time.Minute
 
 // quiet is how long a machine is not told again where only the words have changed.
 const quiet = 30 * time.Second
@@ -72,7 +72,7 @@ func (b *Book) Known(machine types.NamespacedName, generation int64) (fleet.Fore
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	p := b.known[machine]
-	if p == nil || p.generation != generation || (b.followed[machine] == nil && b.Now().Sub(p.at) > keeps) {
+	if p == nil || p.generation != generation || (b.followed[machine] == nil && b.Now().Sub(p.at) > Keeps) {
 		return fleet.Forecast{}, false
 	}
 	return p.forecast, true
@@ -104,7 +104,7 @@ func (b *Book) Follow(namespace string, next []Request) {
 		}
 	}
 	for machine, p := range b.known {
-		if b.followed[machine] == nil && b.Now().Sub(p.at) > keeps {
+		if b.followed[machine] == nil && b.Now().Sub(p.at) > Keeps {
 			delete(b.known, machine)
 		}
 	}

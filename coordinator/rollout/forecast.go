@@ -3,6 +3,7 @@ package rollout
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/refit-dev/refit/coordinator/drains"
 	"github.com/refit-dev/refit/coordinator/fleet"
@@ -60,6 +61,23 @@ func (r *Reconciler) check(ctx context.Context, f *fleet.Fleet, m *fleet.Machine
 	m.Forecast = &made
 	return gates.Check(f, m)
 }
+
+// askAgain is when another pass is due, since not every drain that is impossible is
+// followed, and not every machine could be asked about.
+func askAgain(verdicts map[string]gates.Verdict) time.Duration {
+	var in time.Duration
+	for _, v := range verdicts {
+		switch v.Reason {
+		case gates.ReasonForecastPending:
+			return pendingDelay
+		case gates.ReasonDrainImpossible:
+			in = forecasts.Keeps
+		}
+	}
+	return in
+}
+
+const pendingDelay = time.Second
 
 // follow has the forecasts of the machines kept up to date that are next.
 func (r *Reconciler) follow(namespace string, f *fleet.Fleet) {

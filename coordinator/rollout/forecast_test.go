@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/coordinator/fleet"
@@ -71,6 +72,10 @@ func TestEachGrantIsAskedAboutAndAPassAsksABoundedNumber(t *testing.T) {
 	}
 	assert.Len(t, s.asked, mostAsked)
 	assert.Equal(t, map[string]int{gates.ReasonDrainImpossible: mostAsked, gates.ReasonForecastPending: 40 - mostAsked}, reasons)
+
+	assert.Equal(t, time.Second, askAgain(map[string]gates.Verdict{"a": {Reason: gates.ReasonForecastPending}, "b": {Reason: gates.ReasonDrainImpossible}}))
+	assert.Equal(t, forecasts.Keeps, askAgain(map[string]gates.Verdict{"a": {Reason: gates.ReasonDrainImpossible}}))
+	assert.Zero(t, askAgain(map[string]gates.Verdict{"a": {Reason: gates.ReasonPaused}}))
 
 	s.answer.Status, asked = metav1.ConditionUnknown, 0
 	assert.Nil(t, r.check(t.Context(), f, f.Find("w0039"), &asked), "what could not be found out is found out by the drain")

@@ -56,6 +56,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	l, err := r.Ledger.Read(ctx, namespace)
 	if apierrors.IsNotFound(err) {
 		r.Ledger.Forget(namespace)
+		r.Forecasts.Follow(namespace, nil)
 	}
 	if err != nil {
 		return r.conclude(nil, err)
@@ -77,7 +78,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	r.Board.SetVerdicts(namespace, verdicts)
 	r.follow(namespace, f)
-	return r.conclude(f, err)
+	result, err := r.conclude(f, err)
+	if d := askAgain(verdicts); err == nil && d > 0 && (result.RequeueAfter == 0 || d < result.RequeueAfter) {
+		result.RequeueAfter = d
+	}
+	return result, err
 }
 
 // conclude asks for another pass when a machine waits for a moment in time.

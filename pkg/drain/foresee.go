@@ -167,7 +167,7 @@ func (f *foresight) mayRecover(b *policyv1.PodDisruptionBudget) bool {
 		return true
 	}
 	members := f.members(b)
-	able := max(b.Status.ExpectedPods-int32(len(members)), 0) // those that are not there yet //nolint:gosec // a count of pods
+	able := max(b.Status.ExpectedPods-int32(len(members)), 0) // those that are not there yet
 	for _, pod := range members {
 		if why, starting := f.unready(pod); why == "" || starting || pod.Spec.NodeName != f.node {
 			able++

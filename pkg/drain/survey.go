@@ -2,7 +2,6 @@ package drain
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"time"
@@ -193,12 +192,12 @@ func (d *Drainer) follow(ctx context.Context, node string, tell func(Forecast)) 
 		case <-again.C:
 			return nil
 		case <-ctx.Done():
-			return errors.Join(ctx.Err())
+			return ctx.Err()
 		}
 		select { // what comes close together is one news
 		case <-time.After(d.pace.look):
 		case <-ctx.Done():
-			return errors.Join(ctx.Err())
+			return ctx.Err()
 		}
 	}
 }
