@@ -152,6 +152,12 @@ func validFile(f *upgrade.FileChange) error {
 		return fmt.Errorf("file %q is not one that a plan may write", f.Path)
 	case f.Mode&^0o777 != 0:
 		return fmt.Errorf("mode %#o of %s is not allowed", f.Mode, f.Path)
+	case f.Remove:
+		return nil
+	case strings.HasPrefix(f.Path, upgrade.KubeletDropInDir+"/"):
+		return upgrade.CheckKubeletDropIn(f.Content) //nolint:wrapcheck // says what of the file
+	case strings.HasSuffix(path.Dir(f.Path), ".service.d"):
+		return upgrade.CheckUnitDropIn(f.Content) //nolint:wrapcheck // says what of the file
 	}
 	return nil
 }

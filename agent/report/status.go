@@ -64,10 +64,10 @@ func Status(s State) v1alpha1.MachineStatus {
 	if s.NewHost {
 		// The other machine's plan is not on this one. Its acceptance and outcome stay:
 		// without them its grant, still in the API, would pass for one that never ran.
-		base.Host, base.Versions, base.OS, base.Plan = nil, nil, nil, nil
+		base.Host, base.Versions, base.OS, base.Kubelet, base.Plan = nil, nil, nil, nil, nil
 	}
 	out := v1alpha1.MachineStatus{
-		Host: base.Host, Versions: base.Versions, OS: base.OS,
+		Host: base.Host, Versions: base.Versions, OS: base.OS, Kubelet: base.Kubelet,
 		Plan: base.Plan, Accepted: base.Accepted, LastOperation: base.LastOperation,
 		ObservedGeneration: base.ObservedGeneration,
 		ObservedEpoch:      max(base.ObservedEpoch, s.Epoch),
@@ -75,6 +75,7 @@ func Status(s State) v1alpha1.MachineStatus {
 	}
 	if s.Facts != nil {
 		out.Host, out.Versions, out.OS = s.Facts.Identity(), s.Facts.Versions(), s.Facts.ObservedOS(s.Spec.OS)
+		out.Kubelet = s.Facts.ObservedKubelet(s.Spec)
 	}
 	if s.Accepted != "" {
 		out.Accepted = &v1alpha1.Acceptance{GrantID: s.Accepted}

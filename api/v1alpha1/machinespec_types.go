@@ -200,8 +200,10 @@ type SourceWord string
 
 // KubeletSpec is the kubelet's configuration beyond what kubeadm writes.
 type KubeletSpec struct {
-	// Configuration holds fields of kubelet.config.k8s.io/v1beta1 KubeletConfiguration, written as a drop-in file.
-	// staticPodPath, staticPodURL, authentication, authorization, runtime endpoints and TLS keys are refused unless the host's policy allows them.
+	// Configuration holds fields of kubelet.config.k8s.io/v1beta1 KubeletConfiguration, written as a drop-in file that wins over
+	// the kubelet's own configuration. Maps are merged key by key, lists are replaced. It needs kubelet v1.28 or newer.
+	// Fields that the hop's kubelet does not have are refused, and so are staticPodPath, staticPodURL, staticPodURLHeader,
+	// authentication, authorization, containerRuntimeEndpoint, imageServiceEndpoint, those that begin with tls, and a healthzPort of 0.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless

@@ -1,5 +1,7 @@
 package v1alpha1
 
+import "k8s.io/apimachinery/pkg/runtime"
+
 // HostIdentity tells a machine from another one with the same name.
 type HostIdentity struct {
 	// MachineID is /etc/machine-id.
@@ -99,4 +101,26 @@ type ObservedPackage struct {
 	// Version installed; empty when absent.
 	// +optional
 	Version string `json:"version,omitempty"`
+}
+
+// ObservedKubelet is the kubelet's configuration, as far as spec.kubelet.configuration is about it.
+type ObservedKubelet struct {
+	// Configuration is what is effective of the fields that spec.kubelet.configuration names, files and flags taken together.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	Configuration *runtime.RawExtension `json:"configuration,omitempty"`
+	// DropIn is the digest of what Refit's drop-in file says; empty where there is none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	DropIn string `json:"dropIn,omitempty"`
+	// UnitDropIn says how Refit's drop-in of the kubelet's unit is: empty where there is none, AsNeeded,
+	// Changed by somebody, or NotNeeded since the unit names the directory of drop-in files without it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	UnitDropIn string `json:"unitDropIn,omitempty"`
+	// RestartPending says that the kubelet has not read Refit's drop-ins since they changed.
+	// +optional
+	RestartPending bool `json:"restartPending,omitempty"`
 }

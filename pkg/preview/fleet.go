@@ -122,6 +122,7 @@ func newHost(in Host) *host {
 		h.readRecord()
 		s := &h.Machine.Status
 		s.Host, s.Versions, s.OS = h.facts.Identity(), h.facts.Versions(), h.facts.ObservedOS(h.Machine.Spec.OS)
+		s.Kubelet = h.facts.ObservedKubelet(h.Machine.Spec)
 	}
 	if last := h.state().LastKubelet; h.reported && h.facts.Kubelet != nil && upstream(h.facts.Kubelet.Running) == "" && last != "" {
 		h.facts.Kubelet = &upgrade.ComponentFacts{Installed: last}
@@ -220,7 +221,7 @@ func (h *host) draft(a v1alpha1.Assignment, now time.Time) (upgrade.Plan, *upgra
 	in := upgrade.PlanInput{
 		Machine: h.Machine.Name, Spec: h.Machine.Spec, Assignment: a, Facts: h.facts,
 		Record: h.record(), Now: now, Estimate: h.reported,
-		EtcdMoved: h.etcdMoved(),
+		EtcdMoved: h.etcdMoved(), Kubelet: h.Machine.Status.Kubelet,
 	}
 	if h.reported {
 		h.note(upgrade.Finding{Severity: upgrade.SeverityInfo, Reason: FindingFactsUnknown,

@@ -17,11 +17,14 @@ type wanted struct {
 	runtime, runtimeNow           Version
 	// changes says which of them have something to do.
 	kubeletChanges, controlPlaneChanges, runtimeChanges bool
+	// config is what is to be effective of spec.kubelet.configuration, and configChanges that it is not.
+	config        KubeletWish
+	configChanges bool
 }
 
 // check refuses what no step could make right, before anything is planned.
 func (p *planner) check() error {
-	for _, one := range []func() error{p.checkIdentity, p.checkMissingRole, p.checkControlPlane, p.checkKubelet, p.checkRuntime, p.checkDown, p.checkPackages, p.checkEtcd} {
+	for _, one := range []func() error{p.checkIdentity, p.checkMissingRole, p.checkControlPlane, p.checkKubelet, p.checkRuntime, p.checkDown, p.checkPackages, p.checkEtcd, p.checkConfiguration} {
 		if err := one(); err != nil {
 			return p.cause(err)
 		}
@@ -40,7 +43,7 @@ func (p *planner) check() error {
 
 // work says whether anything is to be done at all.
 func (p *planner) work() bool {
-	return p.want.kubeletChanges || p.want.controlPlaneChanges || p.want.runtimeChanges || p.osPending() || p.rebootPending()
+	return p.want.kubeletChanges || p.want.controlPlaneChanges || p.want.runtimeChanges || p.want.configChanges || p.osPending() || p.rebootPending()
 }
 
 func (p *planner) checkIdentity() error {

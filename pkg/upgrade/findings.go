@@ -14,6 +14,7 @@ var finders = []finder{
 	removedGates,
 	cgroupVersion,
 	kubeletState,
+	overruledSettings,
 	runtimeLosingSupport,
 	runtimeConfiguration,
 	cgroupDrivers,

@@ -21,7 +21,7 @@ const (
 	FindingKubectlLeft    = "KubectlLeftAlone"
 	FindingDrainSkipped   = "DrainSkipped"
 	FindingKubeadmMissing = ReasonKubeadmMissing
-	FindingConfigIgnored  = "KubeletConfigurationIgnored"
+	FindingOverruled      = "KubeletSettingOverruled"
 	FindingNodeIgnored    = "NodeSettingsIgnored"
 
 	// The container runtime.

@@ -27,7 +27,7 @@ type HostState struct {
 	Managed bool
 	// Wish is spec.versions of a managed host.
 	Wish v1alpha1.Versions
-	// OSPending says that spec.os asks for something that is not observed.
+	// OSPending says that spec.os or spec.kubelet.configuration asks for something that is not observed.
 	OSPending bool
 	// Sidelined hosts are paused, failed or out of service: they count for skew, and
 	// are not waited for to go first.
@@ -76,7 +76,7 @@ func StateOf(m *v1alpha1.Machine, node *NodeState, facts *Facts) HostState {
 		h.Wish = *m.Spec.Versions
 	}
 	osMet, _, _ := UpToDate(v1alpha1.MachineSpec{MachineTemplateSpec: v1alpha1.MachineTemplateSpec{OS: m.Spec.OS}}, m.Status)
-	h.OSPending = m.Spec.OS != nil && !osMet
+	h.OSPending = m.Spec.OS != nil && !osMet || configurationPending(m)
 	h.Sidelined = m.Spec.Paused || m.Spec.Availability == v1alpha1.AvailabilityOutOfService || Failed(m)
 	h.PackagesBroken = packagesBroken(m, facts)
 	h.First = m.Status.Assignment != nil && m.Status.Assignment.KubeadmRole == v1alpha1.KubeadmFirst

@@ -42,6 +42,7 @@ func NextAssignment(fleet Fleet, m *v1alpha1.Machine) (*v1alpha1.Assignment, *Bl
 		return nil, &Blocked{Reason: reason, Message: message}
 	}
 	a := Hop{Machine: m.Name, Target: target, KubeadmRole: role, Skew: skew}.Assignment(m.Generation)
+	a.Type = operationType(m, target)
 	return &a, nil
 }
 

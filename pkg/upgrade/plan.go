@@ -29,6 +29,8 @@ type PlanInput struct {
 	Standalone bool
 	// EtcdMoved says that an earlier hop brings another etcd than the one in Facts, at least as new.
 	EtcdMoved bool
+	// Kubelet is how the Machine reports its kubelet's configuration, for an estimate without facts.
+	Kubelet *v1alpha1.ObservedKubelet
 	// Estimate says that the host's packages, or what its repositories offer, are not
 	// known. The plan then says what the versions imply, names no file, and has no
 	// stage and no hash: it cannot be run.
@@ -43,7 +45,7 @@ type PlanInput struct {
 //	OS packages
 //	package sources, kubeadm, kubeadm upgrade   (control plane, kubelet configuration)
 //	sandboxes stopped, runtime                  (before the kubelet that will use it)
-//	kubelet, kubectl
+//	kubelet, kubectl, the kubelet's configuration
 //	reboot, verify, post-apply hooks
 //
 // A plan without steps says that the host already is what the assignment asks for.
@@ -178,6 +180,9 @@ func (p *planner) after() *Expectation {
 	}
 	if t.ControlPlane != "" {
 		e.ControlPlane = string(t.ControlPlane)
+	}
+	if p.want.configChanges {
+		e.KubeletConfiguration = &p.want.config
 	}
 	if r := t.ContainerRuntime; r != nil && r.Version != "" {
 		e.RuntimeName, e.Runtime = string(r.Name), string(r.Version)

@@ -33,6 +33,10 @@ const (
 	ReasonWaitingForKubelets      = "WaitingForKubelets"
 	ReasonEtcdUnsupported         = "EtcdUnsupported"
 	ReasonRestartPending          = "RestartPending"
+
+	ReasonConfigurationInvalid     = "KubeletConfigurationInvalid"
+	ReasonConfigurationRefused     = "KubeletConfigurationRefused"
+	ReasonConfigurationUnsupported = "KubeletConfigurationUnsupported"
 )
 
 // refuse is a refusal that only another spec, or a person on the host, can lift.
