@@ -92,7 +92,7 @@ func (a *Agent) wantedPackages() []string {
 	if a.machine == nil {
 		return nil
 	}
-	return planning.PackageNames(a.machine.Spec)
+	return append(planning.PackageNames(a.machine.Spec), a.security.names(a.machine.Spec)...)
 }
 
 // knowsPackages says that the facts cover the packages in spec.

@@ -35,6 +35,8 @@ type State struct {
 	Held *upgrade.HoldFacts
 	// Lock is the package lock that another process holds while a plan waits for its grant; nil: none.
 	Lock *Lock
+	// Security is what is known of security updates; nil where nobody has looked.
+	Security *Security
 	// NewHost says that Base is of another machine with the same name.
 	NewHost bool
 	// Now is the time of the report.

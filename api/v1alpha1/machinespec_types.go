@@ -106,7 +106,9 @@ type OSSpec struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=256
 	Packages []Package `json:"packages,omitempty"`
-	// SecurityUpdates applies the distribution's security updates under the same grants. Unset: None.
+	// SecurityUpdates applies the distribution's security updates under the same grants: on apt hosts what comes from a suite
+	// that ends with -security or is labelled Debian-Security, on dnf hosts what a security advisory names. Packages that
+	// have a field of their own, or an entry in packages, and packages on hold are left alone. Unset: None.
 	// +optional
 	SecurityUpdates SecurityUpdates `json:"securityUpdates,omitempty"`
 	// Reboot says whether the host may be rebooted when a package asks for it. Unset: IfRequired.

@@ -38,12 +38,13 @@ func (p *planner) check() error {
 		}
 	}
 	p.findings = append(p.findings, Unhandled(p.in.Spec)...)
+	p.noteSecurity()
 	return nil
 }
 
 // work says whether anything is to be done at all.
 func (p *planner) work() bool {
-	return p.want.kubeletChanges || p.want.controlPlaneChanges || p.want.runtimeChanges || p.want.configChanges || p.osPending() || p.rebootPending()
+	return p.want.kubeletChanges || p.want.controlPlaneChanges || p.want.runtimeChanges || p.want.configChanges || p.osPending() || p.securityPending() || p.rebootPending()
 }
 
 func (p *planner) checkIdentity() error {

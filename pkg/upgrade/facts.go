@@ -309,4 +309,7 @@ type Candidate struct {
 	// InstalledSize in bytes, 0 when the index does not say.
 	InstalledSize int64    `json:"installedSize,omitempty"`
 	Depends       []string `json:"depends,omitempty"`
+	// From is the version that is installed, and Held that it is on hold; only of security updates.
+	From string `json:"from,omitempty"`
+	Held bool   `json:"held,omitempty"`
 }

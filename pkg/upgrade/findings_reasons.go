@@ -47,7 +47,8 @@ const (
 	FindingPackageDowngrade        = "PackageDowngrade"
 	FindingPackageLockHeld         = ReasonPackageLockHeld
 	FindingPackageHeld             = "PackageHeld"
-	FindingSecurityUpdatesIgnored  = "SecurityUpdatesIgnored"
+	FindingSecurityUpdatesUnknown  = "SecurityUpdatesUnknown"
+	FindingSecurityUpdateHeld      = "SecurityUpdateHeld"
 	FindingNoSpace                 = "NoSpace"
 	FindingNoRollbackPackage       = "NoRollbackPackage"
 	FindingTransactionRefused      = "TransactionRefused"

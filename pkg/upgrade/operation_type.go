@@ -16,7 +16,7 @@ func operationType(m *v1alpha1.Machine, t v1alpha1.Target) v1alpha1.OperationTyp
 	versions := t
 	versions.OS = false
 	switch {
-	case !Arrived(versions) || len(outdatedPackages(m.Spec, m.Status)) > 0:
+	case !Arrived(versions) || len(outdatedPackages(m.Spec, m.Status))+len(pendingSecurity(m.Spec, m.Status)) > 0:
 		return v1alpha1.OperationUpgrade
 	case configurationPending(m):
 		return v1alpha1.OperationReconfigure

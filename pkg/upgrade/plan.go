@@ -19,6 +19,9 @@ type PlanInput struct {
 	Facts      Facts
 	// Candidates are the answer to the CandidateRequest of Sources.
 	Candidates []Candidate
+	// Security are the answer to SecurityRequest, and SecurityKnown that it was asked.
+	Security      []Candidate
+	SecurityKnown bool
 	// Record lists the sets of versions that this host ran successfully before: only
 	// they may be gone back to.
 	Record []v1alpha1.Versions

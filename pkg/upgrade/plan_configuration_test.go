@@ -336,7 +336,7 @@ func TestAHostThatDoesNotSayHowItsKubeletIsConfiguredIsNotUpToDate(t *testing.T)
 	assert.False(t, ok)
 	assert.Equal(t, ReasonVersionUnknown, reason)
 	m := &v1alpha1.Machine{Spec: in.Spec, Status: status}
-	assert.False(t, StateOf(m).OSPending, "nothing is planned on a guess")
+	assert.False(t, StateOf(m, nil, nil).OSPending, "nothing is planned on a guess")
 }
 
 func TestTheWorkOfAHopIsNamedByWhatItDoes(t *testing.T) {

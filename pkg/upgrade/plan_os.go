@@ -65,7 +65,8 @@ func (p *planner) packagePending(pkg v1alpha1.Package) bool {
 	return !installed || !satisfies(p.order, have.Version, pkg.Version)
 }
 
-// osPackages brings the packages of spec.os to their versions, in one transaction.
+// osPackages brings the packages of spec.os to their versions, and the security updates with
+// them, in one transaction.
 func (p *planner) osPackages() error {
 	var changes []PackageChange
 	for _, pkg := range p.osPackagesSpec() {
@@ -78,6 +79,7 @@ func (p *planner) osPackages() error {
 		}
 		changes = append(changes, change)
 	}
+	changes = append(changes, p.securityChanges()...)
 	if len(changes) == 0 {
 		return nil
 	}

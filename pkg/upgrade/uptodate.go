@@ -32,6 +32,7 @@ func UpToDate(spec v1alpha1.MachineSpec, status v1alpha1.MachineStatus) (ok bool
 		d.runtime(w.ContainerRuntime, status.Versions.ContainerRuntime)
 	}
 	d.outdated = append(d.outdated, outdatedPackages(spec, status)...)
+	d.outdated = append(d.outdated, pendingSecurity(spec, status)...)
 	d.configuration(spec, status.Kubelet)
 	if rebootOutstanding(spec, status) {
 		d.outdated = append(d.outdated, "the host asks for a reboot")

@@ -97,6 +97,7 @@ type repository struct {
 	mu      sync.Mutex
 	status  int // answered to everything, when set
 	fetched []string
+	label   string // of its Release
 	// published moves on with every publication.
 	published time.Duration
 }
@@ -189,7 +190,7 @@ func (r *repository) publish(debs ...deb) {
 
 func (r *repository) sign(packages string) {
 	sum := sha256.Sum256([]byte(packages))
-	release := fmt.Sprintf("Origin: test\nDate: %s\nArchitectures: amd64 arm64 all\nSHA256:\n %s %d Packages\n",
+	release := fmt.Sprintf("Origin: test\nLabel: "+r.label+"\nDate: %s\nArchitectures: amd64 arm64 all\nSHA256:\n %s %d Packages\n",
 		time.Now().UTC().Format("Mon, 02 Jan 2006 15:04:05 MST"), hex.EncodeToString(sum[:]), len(packages))
 	plain := filepath.Join(r.t.TempDir(), "Release")
 	require.NoError(r.t, os.WriteFile(plain, []byte(release), 0o644))
