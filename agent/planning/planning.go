@@ -38,6 +38,7 @@ type Executor interface {
 type Records interface {
 	SavePlan(plan store.FrozenPlan) error
 	Record() []v1alpha1.Versions
+	Kept() upgrade.Kept
 }
 
 // Planner makes plans.
@@ -66,7 +67,7 @@ func (p *Planner) Plan(ctx context.Context, machine *v1alpha1.Machine) Outcome {
 	lookup := &remembering{lookup: p.Executor}
 	plan, err := Draft(ctx, lookup, upgrade.PlanInput{
 		Machine: machine.Name, Spec: machine.Spec, Assignment: *machine.Status.Assignment,
-		Facts: facts, Record: p.Records.Record(), Now: time.Now(),
+		Facts: facts, Record: p.Records.Record(), Kept: p.Records.Kept(), Now: time.Now(),
 	})
 	out.Security = lookup.security
 	if err != nil {

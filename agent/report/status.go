@@ -35,6 +35,8 @@ type State struct {
 	Held *upgrade.HoldFacts
 	// Lock is the package lock that another process holds while a plan waits for its grant; nil: none.
 	Lock *Lock
+	// Kept is what Refit left on the host, by its own records.
+	Kept upgrade.Kept
 	// Security is what is known of security updates; nil where nobody has looked.
 	Security *Security
 	// NewHost says that Base is of another machine with the same name.
@@ -78,6 +80,7 @@ func Status(s State) v1alpha1.MachineStatus {
 	if s.Facts != nil {
 		out.Host, out.Versions, out.OS = s.Facts.Identity(), s.Facts.Versions(), s.Facts.ObservedOS(s.Spec.OS)
 		out.Kubelet = s.Facts.ObservedKubelet(s.Spec)
+		out.OS.Unmet = unmet(s)
 	}
 	if s.Accepted != "" {
 		out.Accepted = &v1alpha1.Acceptance{GrantID: s.Accepted}
@@ -86,6 +89,17 @@ func Status(s State) v1alpha1.MachineStatus {
 	reportOperation(&out, s)
 	out.Conditions = conditions(s, out)
 	return out
+}
+
+// maxUnmet is the schema's.
+const maxUnmet = 16
+
+func unmet(s State) []string {
+	all := s.Kept.Unmet(*s.Facts, s.Spec)
+	for i := range all {
+		all[i] = shorten(all[i], maxText)
+	}
+	return all[:min(len(all), maxUnmet)]
 }
 
 // reportPlan says nothing new while a plan is being made: the earlier one stays, with

@@ -133,7 +133,7 @@ func (h *Host) Plan(ctx context.Context, document Document) (preview.PlanList, e
 	assignment, now := standalone(machine.Spec), time.Now()
 	plan, err := planning.Draft(ctx, h, upgrade.PlanInput{
 		Machine: machine.Name, Spec: machine.Spec, Assignment: assignment,
-		Facts: facts, Record: facts.Record, Standalone: true, Now: now,
+		Facts: facts, Record: facts.Record, Kept: store.New(store.DefaultDir).Kept(), Standalone: true, Now: now,
 	})
 	if err != nil && upgrade.IsBlocked(err) == nil {
 		err = &upgrade.Blocked{Reason: planning.ReasonSourceUnavailable, Message: err.Error()}

@@ -89,6 +89,12 @@ type ObservedOS struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=256
 	Packages []ObservedPackage `json:"packages,omitempty"`
+	// Unmet says, for people, what of what Refit left on the host is no longer so: package sources of spec.packageSources
+	// that it wrote, and holds that it set.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Unmet []string `json:"unmet,omitempty"`
 	// RebootRequired is what the host says.
 	// +optional
 	RebootRequired bool `json:"rebootRequired,omitempty"`

@@ -44,7 +44,7 @@ func (p *planner) check() error {
 
 // work says whether anything is to be done at all.
 func (p *planner) work() bool {
-	return p.want.kubeletChanges || p.want.controlPlaneChanges || p.want.runtimeChanges || p.want.configChanges || p.osPending() || p.securityPending() || p.rebootPending()
+	return p.want.kubeletChanges || p.want.controlPlaneChanges || p.want.runtimeChanges || p.want.configChanges || p.osPending() || p.securityPending() || p.keptPending() || p.rebootPending()
 }
 
 func (p *planner) checkIdentity() error {

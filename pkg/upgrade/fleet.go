@@ -75,8 +75,7 @@ func StateOf(m *v1alpha1.Machine, node *NodeState, facts *Facts) HostState {
 	if m.Spec.Versions != nil {
 		h.Wish = *m.Spec.Versions
 	}
-	osMet, _, _ := UpToDate(v1alpha1.MachineSpec{MachineTemplateSpec: v1alpha1.MachineTemplateSpec{OS: m.Spec.OS}}, m.Status)
-	h.OSPending = m.Spec.OS != nil && !osMet || configurationPending(m)
+	h.OSPending = osPending(m) || configurationPending(m)
 	h.Sidelined = m.Spec.Paused || m.Spec.Availability == v1alpha1.AvailabilityOutOfService || Failed(m)
 	h.PackagesBroken = packagesBroken(m, facts)
 	h.First = m.Status.Assignment != nil && m.Status.Assignment.KubeadmRole == v1alpha1.KubeadmFirst

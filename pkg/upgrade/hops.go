@@ -33,7 +33,10 @@ func NextAssignment(fleet Fleet, m *v1alpha1.Machine) (*v1alpha1.Assignment, *Bl
 			host = h // which knows its Node as well
 		}
 	}
-	target, role, skew, blocked := NextTarget(fleet, host, host.Wish)
+	if blocked := driftBlocks(m); blocked != nil {
+		return nil, blocked
+	}
+	target, role, skew, blocked := NextTarget(fleet, host, wishOfDrifted(m, host))
 	if blocked != nil {
 		return nil, blocked
 	}

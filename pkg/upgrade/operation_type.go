@@ -1,16 +1,13 @@
 package upgrade
 
 import (
-	"k8s.io/apimachinery/pkg/api/meta"
-
 	"github.com/refit-dev/refit/api/v1alpha1"
 )
 
 // operationType names the work of a hop, for people: a host that left its spec is repaired;
 // else a version that moves makes an upgrade, and what is left is a setting, or a reboot alone.
 func operationType(m *v1alpha1.Machine, t v1alpha1.Target) v1alpha1.OperationType {
-	drifted := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionDrifted)
-	if drifted != nil && drifted.Status == "True" && drifted.ObservedGeneration == m.Generation {
+	if Drifted(m) != nil {
 		return v1alpha1.OperationRepair
 	}
 	versions := t

@@ -22,6 +22,8 @@ type PlanInput struct {
 	// Security are the answer to SecurityRequest, and SecurityKnown that it was asked.
 	Security      []Candidate
 	SecurityKnown bool
+	// Kept is what Refit left on the host before, and keeps as it is.
+	Kept Kept
 	// Record lists the sets of versions that this host ran successfully before: only
 	// they may be gone back to.
 	Record []v1alpha1.Versions
@@ -57,7 +59,7 @@ func NewPlan(in PlanInput) (Plan, error) {
 	if err := p.check(); err != nil {
 		return Plan{}, err
 	}
-	for _, part := range []func() error{p.osPackages, p.sources, p.kubeadm, p.runtime, p.kubelet, p.reboot, p.pendingRestarts, p.preflight} {
+	for _, part := range []func() error{p.osPackages, p.sources, p.kubeadm, p.runtime, p.kubelet, p.keep, p.reboot, p.pendingRestarts, p.preflight} {
 		if err := part(); err != nil {
 			return Plan{}, err
 		}

@@ -33,6 +33,7 @@ const (
 	ReasonWaitingForKubelets      = "WaitingForKubelets"
 	ReasonEtcdUnsupported         = "EtcdUnsupported"
 	ReasonRestartPending          = "RestartPending"
+	ReasonDriftReported           = "DriftReported"
 
 	ReasonConfigurationInvalid     = "KubeletConfigurationInvalid"
 	ReasonConfigurationRefused     = "KubeletConfigurationRefused"
