@@ -20,7 +20,7 @@ var (
 	fileName       = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z.+~_%-]*$`)
 	digest         = regexp.MustCompile(`^[0-9a-f]{64}$`)
 	unitName       = regexp.MustCompile(`^[a-z0-9][a-z0-9@_.-]*\.service$`)
-	hookName       = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
+	hookName       = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?$`) // as admission has it
 	k8sVersion     = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*$`)
 	preflightID    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 )
