@@ -29,6 +29,7 @@ type probing struct {
 	missed   bool      // a unit changed during the look that is under way
 	units    unitChanges
 	kept     upgrade.Kept // what Refit left on the host before
+	rebooted []string     // for what it was rebooted since it last asked for no reboot
 	failure  error
 	backoff  watch.Backoff
 	// answers is set when a lost operation waits for facts that are younger than its discovery.
@@ -74,6 +75,7 @@ func (a *Agent) learn(facts upgrade.Facts, packages []string) {
 	p.backoff.Reset()
 	if a.Store != nil {
 		p.kept = a.Store.Kept()
+		p.rebooted = a.settleReboot(facts)
 	}
 	p.due = a.now().Add(a.Timing.Reprobe/2 + rand.N(a.Timing.Reprobe/2+1))
 	if p.again.After(a.now()) {

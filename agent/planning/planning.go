@@ -39,6 +39,7 @@ type Records interface {
 	SavePlan(plan store.FrozenPlan) error
 	Record() []v1alpha1.Versions
 	Kept() upgrade.Kept
+	Rebooted() []string
 }
 
 // Planner makes plans.
@@ -67,7 +68,7 @@ func (p *Planner) Plan(ctx context.Context, machine *v1alpha1.Machine) Outcome {
 	lookup := &remembering{lookup: p.Executor}
 	plan, err := Draft(ctx, lookup, upgrade.PlanInput{
 		Machine: machine.Name, Spec: machine.Spec, Assignment: *machine.Status.Assignment,
-		Facts: facts, Record: p.Records.Record(), Kept: p.Records.Kept(), Now: time.Now(),
+		Facts: facts, Record: p.Records.Record(), Kept: p.Records.Kept(), Rebooted: p.Records.Rebooted(), Now: time.Now(),
 	})
 	out.Security = lookup.security
 	if err != nil {

@@ -37,6 +37,8 @@ type State struct {
 	Lock *Lock
 	// Kept is what Refit left on the host, by its own records.
 	Kept upgrade.Kept
+	// Rebooted are the reasons for which Refit has rebooted the host since it last asked for no reboot.
+	Rebooted []string
 	// Security is what is known of security updates; nil where nobody has looked.
 	Security *Security
 	// NewHost says that Base is of another machine with the same name.
@@ -81,6 +83,7 @@ func Status(s State) v1alpha1.MachineStatus {
 		out.Host, out.Versions, out.OS = s.Facts.Identity(), s.Facts.Versions(), s.Facts.ObservedOS(s.Spec.OS)
 		out.Kubelet = s.Facts.ObservedKubelet(s.Spec)
 		out.OS.Unmet = unmet(s)
+		out.OS.RebootStays = shorten(upgrade.StayingReboot(*s.Facts, s.Rebooted), maxText)
 	}
 	if s.Accepted != "" {
 		out.Accepted = &v1alpha1.Acceptance{GrantID: s.Accepted}

@@ -98,6 +98,9 @@ type ObservedOS struct {
 	// RebootRequired is what the host says.
 	// +optional
 	RebootRequired bool `json:"rebootRequired,omitempty"`
+	// RebootStays says that the host still asks for a reboot that it has had; it gets none for that again.
+	// +optional
+	RebootStays string `json:"rebootStays,omitempty"`
 }
 
 // ObservedPackage is an installed package.

@@ -270,6 +270,9 @@ type SourceFacts struct {
 type RebootFacts struct {
 	Required bool     `json:"required,omitempty"`
 	Packages []string `json:"packages,omitempty"`
+	// Versions of Packages, as "name version", where they are known: the same package wants another
+	// reboot when it is newer.
+	Versions []string `json:"versions,omitempty"`
 }
 
 // MountFacts is free space.

@@ -62,4 +62,5 @@ const (
 	FindingHeldByOwner        = ReasonHeldByOwner
 	FindingRebootNotAllowed   = "RebootNotAllowed"
 	FindingRebootRequired     = "RebootRequired"
+	FindingRebootStays        = ReasonRebootStays
 )

@@ -42,6 +42,9 @@ func NextAssignment(fleet Fleet, m *v1alpha1.Machine) (*v1alpha1.Assignment, *Bl
 	}
 	if Arrived(target) {
 		_, reason, message := UpToDate(m.Spec, m.Status)
+		if rebootOutstanding(m.Spec, m.Status) && m.Status.OS.RebootStays != "" {
+			reason = ReasonRebootStays
+		}
 		return nil, &Blocked{Reason: reason, Message: message}
 	}
 	a := Hop{Machine: m.Name, Target: target, KubeadmRole: role, Skew: skew}.Assignment(m.Generation)

@@ -89,11 +89,9 @@ func changesFor(f Facts, sources []v1alpha1.PackageSource, minor string) []Sourc
 	for _, src := range f.Packages.Sources {
 		s.now = append(s.now, hostSource{facts: src, uri: src.URI})
 	}
-	minorOf := func(name string) string { // of any other source it is not kubeadm's
-		if name != SourceKubernetes {
-			if other := sourceMinor(f, v1alpha1.Target{}, name); other != v1alpha1.Unknown {
-				return other
-			}
+	minorOf := func(name string) string {
+		if name == SourceCRIO {
+			return sourceMinor(f, v1alpha1.Target{}, name)
 		}
 		return minor
 	}

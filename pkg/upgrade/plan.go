@@ -24,6 +24,8 @@ type PlanInput struct {
 	SecurityKnown bool
 	// Kept is what Refit left on the host before, and keeps as it is.
 	Kept Kept
+	// Rebooted are the reasons for which Refit has rebooted the host since it last asked for no reboot.
+	Rebooted []string
 	// Record lists the sets of versions that this host ran successfully before: only
 	// they may be gone back to.
 	Record []v1alpha1.Versions

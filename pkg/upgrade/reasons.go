@@ -34,6 +34,7 @@ const (
 	ReasonEtcdUnsupported         = "EtcdUnsupported"
 	ReasonRestartPending          = "RestartPending"
 	ReasonDriftReported           = "DriftReported"
+	ReasonRebootStays             = "RebootStays"
 
 	ReasonConfigurationInvalid     = "KubeletConfigurationInvalid"
 	ReasonConfigurationRefused     = "KubeletConfigurationRefused"

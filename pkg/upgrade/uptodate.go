@@ -38,7 +38,7 @@ func UpToDate(spec v1alpha1.MachineSpec, status v1alpha1.MachineStatus) (ok bool
 	d.outdated = append(d.outdated, pendingSecurity(spec, status)...)
 	d.configuration(spec, status.Kubelet)
 	if rebootOutstanding(spec, status) {
-		d.outdated = append(d.outdated, "the host asks for a reboot")
+		d.outdated = append(d.outdated, firstOf(status.OS.RebootStays, "the host asks for a reboot"))
 	}
 	return d.verdict()
 }
@@ -187,6 +187,11 @@ func osPending(m *v1alpha1.Machine) bool {
 	if m.Spec.OS == nil {
 		return m.Status.OS != nil && len(m.Status.OS.Unmet) > 0
 	}
-	met, _, _ := PartlyUpToDate(v1alpha1.MachineTemplateSpec{OS: m.Spec.OS}, m.Status)
+	status := m.Status
+	if status.OS != nil && status.OS.RebootStays != "" {
+		os := *status.OS
+		os.RebootRequired, status.OS = false, &os // no hop ends that
+	}
+	met, _, _ := PartlyUpToDate(v1alpha1.MachineTemplateSpec{OS: m.Spec.OS}, status)
 	return !met
 }
