@@ -19,9 +19,10 @@ func strayed(kubelet, runtime string) (Fleet, *v1alpha1.Machine) {
 	m.Status.Versions = &v1alpha1.ObservedVersions{Kubelet: kubelet, ContainerRuntime: &v1alpha1.ObservedRuntime{Name: "containerd", Version: runtime}}
 	m.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionDrifted, Status: metav1.ConditionTrue, ObservedGeneration: 3, Message: "somebody was here"}}
 	m.Status.History = []v1alpha1.HistoryEntry{{ID: "g", State: v1alpha1.OperationSuccessful, From: &wish}}
-	cp := HostState{Name: "cp1", Roles: []v1alpha1.Role{v1alpha1.RoleControlPlane}, Managed: true,
-		Versions: v1alpha1.ObservedVersions{Kubelet: "v1.37.2", ControlPlane: observedControl("v1.37.2", "v1.37.2")}}
-	return Fleet{Hosts: []HostState{cp, StateOf(m, nil, nil)}}, m
+	cp := &v1alpha1.Machine{Spec: controlPlane()}
+	cp.Name = "cp1"
+	cp.Status.Versions = &v1alpha1.ObservedVersions{Kubelet: "v1.37.2", ControlPlane: observedControl("v1.37.2", "v1.37.2")}
+	return Fleet{Hosts: []HostState{StateOf(cp, nil, nil), StateOf(m, nil, nil)}}, m
 }
 
 func TestDriftIsRepairedUnderAnAssignmentOfItsOwnKind(t *testing.T) {

@@ -45,11 +45,13 @@ func TestARebootThatDidNotHelpIsReportedAndMakesNoHop(t *testing.T) {
 	fleet, m := strayed("v1.36.3", "1.7.28")
 	m.Status.Conditions, m.Spec.OS = nil, in.Spec.OS
 	m.Status.OS = &v1alpha1.ObservedOS{ID: "debian", RebootRequired: true}
+	fleet.Hosts[1] = StateOf(m, nil, nil)
 	a, blocked := NextAssignment(fleet, m)
 	require.Nil(t, blocked)
 	assert.Equal(t, v1alpha1.OperationReboot, a.Type)
 
 	m.Status.OS.RebootStays = StayingReboot(in.Facts, in.Rebooted)
+	fleet.Hosts[1] = StateOf(m, nil, nil)
 	_, blocked = NextAssignment(fleet, m)
 	require.NotNil(t, blocked)
 	assert.Equal(t, ReasonRebootStays, blocked.Reason)
