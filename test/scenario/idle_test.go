@@ -103,7 +103,7 @@ func TestAnIdleAgentCostsAHostAlmostNothing(t *testing.T) {
 // costFleet is a small fleet on which costs are measured.
 func costFleet(ctx context.Context, t *testing.T) *Env {
 	t.Helper()
-	f, err := testfleet.Up(ctx, Options("cost", 1, os.Stderr))
+	f, err := testfleet.Up(ctx, Options("cost", 2, os.Stderr))
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		if os.Getenv("REFIT_KEEP_FLEET") == "" {
