@@ -45,6 +45,8 @@ type Deps struct {
 	Hold func() *upgrade.HoldFacts
 	// PackageLock looks who holds the package manager's lock; nil for none.
 	PackageLock func() (*upgrade.LockFacts, error)
+	// LockReleased closes its channel once a holder has given the lock up; nil for none.
+	LockReleased func(ctx context.Context, seen upgrade.LockFacts) (<-chan struct{}, error)
 	// Files sends the path of each watched file that changed; nil for none.
 	Files <-chan string
 	// UnitEvents sends the name of a unit that started, stopped or got another process; nil for none.
@@ -169,6 +171,8 @@ func (a *Agent) next(ctx context.Context, timer <-chan time.Time) bool {
 		if apply = a.noteUnit; !open {
 			a.UnitEvents, apply = nil, func() {}
 		}
+	case <-a.lock.released:
+		apply = a.lock.stopWatching // it is looked at, and watched again if another holds it now
 	case <-timer:
 	}
 	if ctx.Err() != nil {

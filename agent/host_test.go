@@ -56,9 +56,32 @@ func TestFileEventsNameWhatChangedAndNotTheScratchBesideIt(t *testing.T) {
 	}
 }
 
+// Newer hosts have rpm's database under /usr, and a link to it where it was.
+func TestADirectoryThatIsNamedTwiceIsWatchedOnce(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "rpm")
+	require.NoError(t, os.Mkdir(dir, 0o755))
+	link := filepath.Join(t.TempDir(), "rpm")
+	require.NoError(t, os.Symlink(dir, link))
+	for _, dirs := range [][]string{{link, dir}, {dir, link}} {
+		events, err := agent.FileEvents(t.Context(), dirs...)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "rpmdb.sqlite"), []byte("x"), 0o600))
+		select {
+		case path := <-events:
+			assert.True(t, agent.PackageDatabase(path), path)
+		case <-time.After(20 * time.Second):
+			t.Fatal("no event came")
+		}
+	}
+}
+
 func TestPackageDatabases(t *testing.T) {
 	assert.True(t, agent.PackageDatabase("/var/lib/dpkg/status"))
 	assert.True(t, agent.PackageDatabase("/var/lib/rpm/rpmdb.sqlite"))
+	assert.True(t, agent.PackageDatabase("/usr/lib/sysimage/rpm/rpmdb.sqlite"))
+	assert.True(t, agent.PackageDatabase("/usr/lib/sysimage/rpm/Packages.db"))
+	assert.False(t, agent.PackageDatabase("/usr/lib/sysimage/rpm/Index.db"))
+	assert.Contains(t, agent.HostDirs("/"), "/usr/lib/sysimage/rpm")
 	assert.False(t, agent.PackageDatabase("/var/lib/dpkg/status-old"))
 	assert.False(t, agent.PackageDatabase("/var/lib/refit/journal/status"))
 }

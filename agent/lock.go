@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// lockLook is how often a free package lock is looked at while a plan waits for its
-	// grant, besides each time that something else happens; one that is held is looked at
-	// as often at least.
+	// lockLook is how often the package lock is looked at while a plan waits for its grant,
+	// besides each time that something else happens and once it is given up; one that is
+	// held and cannot be watched is looked at more often at first.
 	lockLook = time.Minute
 	// lockPatience is how long the lock may be held, once the node is being drained for
 	// the plan, before it is told: a node is not given back for what a script does in seconds.
@@ -30,6 +30,9 @@ type lock struct {
 	told    bool
 	next    time.Time
 	backoff watch.Backoff
+	// released is closed when the holder has given it up; nil while nothing is watched.
+	released <-chan struct{}
+	unwatch  context.CancelFunc
 }
 
 // PackageLock looks at the package manager's lock of the host under root.
@@ -37,12 +40,21 @@ func PackageLock(root string) func() (*upgrade.LockFacts, error) {
 	return func() (*upgrade.LockFacts, error) { return packagelock.Holder(root) }
 }
 
-// lookAtLock looks at the lock while it matters: a plan waits for its grant. Nobody tells
-// of its release (closing the file is not watched). A lock that cannot be looked at does not hold the host
-// back: the executor looks once more, before its first step.
+// LockReleased tells of the release of a lock of the host under root.
+func LockReleased(root string) func(context.Context, upgrade.LockFacts) (<-chan struct{}, error) {
+	return func(ctx context.Context, seen upgrade.LockFacts) (<-chan struct{}, error) {
+		return packagelock.Released(ctx, root, seen)
+	}
+}
+
+// lookAtLock looks at the lock while it matters: a plan waits for its grant. One that is
+// held is watched until its release; nothing is watched at other times. A lock that
+// cannot be looked at does not hold the host back: the executor looks once more, before
+// its first step.
 func (a *Agent) lookAtLock(ctx context.Context) {
 	l := &a.lock
 	if a.PackageLock == nil || !a.awaitsGrant() {
+		l.stopWatching()
 		*l = lock{backoff: l.backoff}
 		return
 	}
@@ -51,18 +63,57 @@ func (a *Agent) lookAtLock(ctx context.Context) {
 		a.sayOnce(ctx, "lock", "The package lock cannot be looked at", "reason", err.Error())
 	}
 	now := a.now()
-	switch {
-	case holder == nil:
+	if holder == nil {
+		l.stopWatching()
 		l.backoff.Reset()
 		*l = lock{backoff: l.backoff, next: now.Add(lockLook)}
-	case l.holder == nil:
-		l.since, l.next = now, now.Add(l.backoff.Next(nil))
-	case !now.Before(l.next):
-		l.next = now.Add(l.backoff.Next(nil))
+		a.wakeAt(l.next)
+		return
+	}
+	if l.holder == nil {
+		l.since, l.next = now, now
+	}
+	if l.released == nil || *l.holder != *holder {
+		a.watchLock(ctx, *holder)
+	}
+	if !now.Before(l.next) {
+		l.next = now.Add(a.lockPause())
 	}
 	l.holder = holder
-	l.told = holder != nil && (l.told || !a.beingDrained() || now.Sub(l.since) >= lockPatience)
+	l.told = l.told || !a.beingDrained() || now.Sub(l.since) >= lockPatience
 	a.wakeAt(l.next)
+}
+
+// lockPause is until when a lock that is held is looked at again, though nobody tells of its release.
+func (a *Agent) lockPause() time.Duration {
+	if a.lock.released != nil {
+		return lockLook
+	}
+	return a.lock.backoff.Next(nil)
+}
+
+// watchLock asks to be told of the release. Where that cannot be had the lock is looked at more often.
+func (a *Agent) watchLock(ctx context.Context, holder upgrade.LockFacts) {
+	l := &a.lock
+	l.stopWatching()
+	if a.LockReleased == nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	released, err := a.LockReleased(ctx, holder)
+	if err != nil {
+		cancel()
+		a.sayOnce(ctx, "lock", "The package lock cannot be watched", "reason", err.Error())
+		return
+	}
+	l.released, l.unwatch, l.next = released, cancel, time.Time{}
+}
+
+func (l *lock) stopWatching() {
+	if l.unwatch != nil {
+		l.unwatch()
+	}
+	l.released, l.unwatch = nil, nil
 }
 
 // awaitsGrant says that a plan is frozen here whose grant has not been accepted.

@@ -1,11 +1,13 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/refit-dev/refit/agent/store"
@@ -62,6 +64,70 @@ func TestALockThatIsHeldIsLookedAtEverMoreRarely(t *testing.T) {
 	assert.Less(t, pauses[0], 10*time.Second)
 	assert.Greater(t, pauses[9], 25*time.Second)
 	assert.LessOrEqual(t, pauses[9], 2*lockLook)
+}
+
+// watched is one that waits, whose lock is watched: what was asked for, and what each was given.
+func watched(holder *upgrade.LockFacts) (a *Agent, asked *[]upgrade.LockFacts, given *[]chan struct{}, contexts *[]context.Context) {
+	a, _ = waiting(holder)
+	asked, given, contexts = new([]upgrade.LockFacts), new([]chan struct{}), new([]context.Context)
+	a.LockReleased = func(ctx context.Context, seen upgrade.LockFacts) (<-chan struct{}, error) {
+		*asked, *given, *contexts = append(*asked, seen), append(*given, make(chan struct{})), append(*contexts, ctx)
+		return (*given)[len(*given)-1], nil
+	}
+	return a, asked, given, contexts
+}
+
+func TestALockThatIsHeldIsWatchedAndOtherwiseLookedAtRarely(t *testing.T) {
+	a, asked, given, contexts := watched(unattended)
+	for range 3 {
+		a.wake = time.Time{}
+		a.lookAtLock(t.Context())
+		assert.Greater(t, time.Until(a.wake), lockLook/2)
+	}
+	assert.Equal(t, []upgrade.LockFacts{*unattended}, *asked, "one is watched once")
+
+	close((*given)[0])
+	require.True(t, a.next(t.Context(), nil), "the release wakes the agent")
+	require.Error(t, (*contexts)[0].Err(), "nothing of the old watch is left")
+	a.lookAtLock(t.Context()) // the same process holds it again
+	require.Len(t, *asked, 2)
+
+	other := &upgrade.LockFacts{PID: 9, Command: "apt", Path: unattended.Path}
+	a.PackageLock = func() (*upgrade.LockFacts, error) { return other, nil }
+	a.lookAtLock(t.Context())
+	require.Error(t, (*contexts)[1].Err())
+	require.Len(t, *asked, 3, "another holder is another watch")
+	assert.Equal(t, *other, (*asked)[2])
+
+	a.PackageLock = func() (*upgrade.LockFacts, error) { return nil, nil }
+	a.lookAtLock(t.Context())
+	assert.Error(t, (*contexts)[2].Err())
+	assert.Nil(t, a.lock.released, "what is free is not watched")
+}
+
+func TestNothingIsWatchedOnceNoPlanWaits(t *testing.T) {
+	a, asked, _, contexts := watched(unattended)
+	a.lookAtLock(t.Context())
+	a.planned.frozen = nil
+	a.wake = time.Time{}
+	a.lookAtLock(t.Context())
+	require.Error(t, (*contexts)[0].Err())
+	assert.Nil(t, a.lock.released)
+	a.lookAtLock(t.Context())
+	assert.Len(t, *asked, 1)
+	assert.Zero(t, a.wake)
+}
+
+func TestALockThatCannotBeWatchedIsLookedAtMoreOften(t *testing.T) {
+	a, _, _, _ := watched(nil)
+	a.lookAtLock(t.Context())
+	a.PackageLock = func() (*upgrade.LockFacts, error) { return unattended, nil }
+	a.LockReleased = func(context.Context, upgrade.LockFacts) (<-chan struct{}, error) {
+		return nil, errors.New("no watches left")
+	}
+	a.wake = time.Time{}
+	a.lookAtLock(t.Context())
+	assert.Less(t, time.Until(a.wake), lockLook/2)
 }
 
 func TestALockIsToldAtOnceUnlessTheNodeIsBeingDrainedForThePlan(t *testing.T) {

@@ -14,7 +14,8 @@ import (
 )
 
 // packageDatabases are the files that change when packages do, by package manager.
-var packageDatabases = []string{"/dpkg/status", "/rpm/rpmdb.sqlite", "/rpm/Packages", "/rpm/Packages.db"}
+// rpm has several kinds of database: SQLite, its own and that of Berkeley.
+var packageDatabases = []string{"/dpkg/status", "/rpm/rpmdb.sqlite", "/rpm/Packages.db", "/rpm/Packages"}
 
 // PackageDatabase says whether a path is the database of a package manager.
 func PackageDatabase(path string) bool {
@@ -24,8 +25,8 @@ func PackageDatabase(path string) bool {
 // everything stands for all watched files.
 const everything = "*"
 
-// packageDirs are the directories with the databases of package managers, and managedDirs those
-// with files that Refit keeps on a host, or that say what becomes of them.
+// packageDirs are the directories with the databases of package managers: newer systems
+// with rpm have it under /usr, most with a link in the old place. managedDirs are those with files that Refit keeps on a host, or that say what becomes of them.
 var (
 	packageDirs = []string{"/var/lib/dpkg", "/var/lib/rpm", "/usr/lib/sysimage/rpm"}
 	managedDirs = []string{

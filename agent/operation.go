@@ -264,6 +264,9 @@ func (a *Agent) lostReport() *v1alpha1.Operation {
 	if assignment := a.machine.Status.Assignment; assignment != nil {
 		kind = assignment.Type
 		reached, _, _ = upgrade.PartlyUpToDate(v1alpha1.MachineTemplateSpec{Versions: &assignment.Target.Versions}, status)
+		if assignment.Target.Certificates && len(upgrade.RenewalDue(a.machine.Spec, a.probing.facts.Certs, a.now())) > 0 {
+			reached = false
+		}
 	}
 	return report.Missing(a.work.lost, kind, reached)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/refit-dev/refit/agent/executor/journal"
 )
 
-var plans = map[string]func(*testing.T) *bench{"worker": worker, "control plane": controlPlane, "reboot": rebooting}
+var plans = map[string]func(*testing.T) *bench{"worker": worker, "control plane": controlPlane, "reboot": rebooting, "certificates": renewing}
 
 // A process may end at any point: before or after each write of the journal, before,
 // after or amid each effect on the host. The host ends up as if it had not.

@@ -48,6 +48,7 @@ func wayBack(rec journal.Record) (rollback []upgrade.Step, notUndone []string) {
 	for _, unit := range unitsToRestart(rec) {
 		rollback = append(rollback, upgrade.Step{Kind: upgrade.StepRestartUnit, Unit: unit})
 	}
+	rollback = append(rollback, podsToRestart(rec)...)
 	expect := backAtBaseline(rec)
 	return append(rollback, upgrade.Step{Kind: upgrade.StepVerify, Expect: &expect}), notUndone
 }
@@ -89,6 +90,17 @@ func unitsToRestart(rec journal.Record) []string {
 		units = append(units, stopped)
 	}
 	return units
+}
+
+// podsToRestart are the static pods whose restart was begun: they load what is back on disk.
+func podsToRestart(rec journal.Record) []upgrade.Step {
+	var out []upgrade.Step
+	for i, s := range rec.Steps {
+		if s.Kind == upgrade.StepRestartStaticPod && s.State != journal.StepPending {
+			out = append(out, upgrade.Step{Kind: s.Kind, Pod: rec.Operation.Plan.Steps[i].Pod})
+		}
+	}
+	return out
 }
 
 func backAtBaseline(rec journal.Record) upgrade.Expectation {

@@ -6,6 +6,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/refit-dev/refit/agent/executor/journal"
 	"github.com/refit-dev/refit/agent/executor/steps"
@@ -81,6 +82,14 @@ func validStep(s upgrade.Step) error {
 		return validFile(s.File)
 	case upgrade.StepKubeadmUpgrade:
 		return validKubeadm(s.Kubeadm)
+	case upgrade.StepKubeadmRenewCertificates:
+		return validRenewal(s.Renewal)
+	case upgrade.StepRestartStaticPod:
+		if !steps.StaticPod(s.Pod) {
+			return fmt.Errorf("%q is no component of a control plane", s.Pod)
+		}
+	case upgrade.StepRestoreCertificates:
+		return errors.New("a step of this kind is for a rollback")
 	case upgrade.StepRestartUnit:
 		return match("unit", s.Unit, unitName)
 	case upgrade.StepStopSandboxes:
@@ -158,6 +167,16 @@ func validFile(f *upgrade.FileChange) error {
 		return upgrade.CheckKubeletDropIn(f.Content) //nolint:wrapcheck // says what of the file
 	case strings.HasSuffix(path.Dir(f.Path), ".service.d"):
 		return upgrade.CheckUnitDropIn(f.Content) //nolint:wrapcheck // says what of the file
+	}
+	return nil
+}
+
+func validRenewal(r *upgrade.Renewal) error {
+	if r == nil {
+		return errors.New("it does not say how long certificates must be good for")
+	}
+	if d, err := time.ParseDuration(r.Before); err != nil || d <= 0 {
+		return fmt.Errorf("%q is not a time that certificates can be good for", r.Before)
 	}
 	return nil
 }

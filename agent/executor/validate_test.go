@@ -2,6 +2,7 @@ package executor
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -11,7 +12,7 @@ import (
 )
 
 func TestGoodPlansAreValid(t *testing.T) {
-	for name, plan := range map[string]upgrade.Plan{"worker": workerPlan(), "control plane": controlPlanePlan(), "reboot": rebootPlan()} {
+	for name, plan := range map[string]upgrade.Plan{"worker": workerPlan(), "control plane": controlPlanePlan(), "reboot": rebootPlan(), "certificates": renewalPlan(time.Now())} {
 		assert.NoError(t, Validate(upgrade.Operation{ID: "g", Plan: plan}), name)
 	}
 }
@@ -62,6 +63,10 @@ func TestWhatAPlanMayNotSayIsRefused(t *testing.T) {
 		"a unit that is no service":         {upgrade.Step{Kind: upgrade.StepRestartUnit, Unit: "reboot.target"}, "unit"},
 		"a hook that is a path":             {upgrade.Step{Kind: upgrade.StepRunHook, Hook: "../../bin/sh"}, "hook"},
 		"a kubelet that is not started":     {upgrade.Step{Kind: upgrade.StepStopSandboxes}, "no later step starts it"},
+		"a pod of somebody else's":          {upgrade.Step{Kind: upgrade.StepRestartStaticPod, Pod: "kube-vip"}, "no component of a control plane"},
+		"a renewal for no time":             {upgrade.Step{Kind: upgrade.StepKubeadmRenewCertificates, Renewal: &upgrade.Renewal{Before: "-1h"}}, "not a time"},
+		"a renewal that says nothing":       {upgrade.Step{Kind: upgrade.StepKubeadmRenewCertificates}, "how long"},
+		"a way back without a way":          {upgrade.Step{Kind: upgrade.StepRestoreCertificates}, "for a rollback"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			plan := sealed(upgrade.Plan{Steps: []upgrade.Step{tc.step}})

@@ -74,6 +74,15 @@ func (p *Planner) Plan(ctx context.Context, machine *v1alpha1.Machine) Outcome {
 	if err != nil {
 		return refused(out, ReasonSourceUnavailable, err)
 	}
+	return p.freeze(ctx, out, plan, machine.Status.Assignment.Generation)
+}
+
+// Freeze stages a plan that Draft has made, and keeps it: it changes no more.
+func (p *Planner) Freeze(ctx context.Context, plan upgrade.Plan, generation int64) Outcome {
+	return p.freeze(ctx, Outcome{}, plan, generation)
+}
+
+func (p *Planner) freeze(ctx context.Context, out Outcome, plan upgrade.Plan, generation int64) Outcome {
 	result, err := p.Executor.Stage(ctx, plan)
 	if err != nil {
 		return refused(out, ReasonStageFailed, fmt.Errorf("staging the plan: %w", err))
@@ -83,7 +92,7 @@ func (p *Planner) Plan(ctx context.Context, machine *v1alpha1.Machine) Outcome {
 		out.Refused = blockedBy(result.Findings)
 		return out
 	}
-	frozen := store.FrozenPlan{Generation: machine.Status.Assignment.Generation, Plan: plan, StageDuration: result.Duration}
+	frozen := store.FrozenPlan{Generation: generation, Plan: plan, StageDuration: result.Duration}
 	if err := p.Records.SavePlan(frozen); err != nil {
 		return refused(out, ReasonStateNotWritable, fmt.Errorf("freezing the plan: %w", err))
 	}

@@ -124,6 +124,9 @@ func certificates(f *upgrade.Facts, spec v1alpha1.MachineSpec, now time.Time) *m
 	if len(f.Certs) == 0 {
 		return nil
 	}
+	if due := upgrade.RenewalCondition(spec, f.Certs, now); due != nil { // what is done about it comes before what only a person can see to
+		return condition(due.Type, true, due.Reason, due.Message)
+	}
 	lapsing := f.Lapsing(now.Add(upgrade.CertificateWarning))
 	if len(lapsing) == 0 {
 		return condition(v1alpha1.ConditionCertificatesExpiring, false, "Valid", "All certificates are valid for more than 30 days")

@@ -123,7 +123,7 @@ func phases(r journal.Record, staged time.Duration) []v1alpha1.PhaseDuration {
 
 func phaseOf(kind upgrade.StepKind) string {
 	switch kind {
-	case upgrade.StepStopSandboxes, upgrade.StepReloadUnits, upgrade.StepRestartUnit:
+	case upgrade.StepStopSandboxes, upgrade.StepReloadUnits, upgrade.StepRestartUnit, upgrade.StepRestartStaticPod:
 		return "Restart"
 	case upgrade.StepReboot:
 		return "Reboot"

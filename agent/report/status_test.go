@@ -117,6 +117,29 @@ func TestEarliestCertificateDecides(t *testing.T) {
 	}
 }
 
+func TestWhatSpecWantsRenewedIsSaidByTheConditionAndIsNoDrift(t *testing.T) {
+	f := facts()
+	f.Certs = []upgrade.CertFacts{{Path: "/etc/kubernetes/pki/apiserver.crt", NotAfter: now.Add(50 * 24 * time.Hour), ManagedBy: upgrade.ManagedByKubeadm}}
+	spec := v1alpha1.MachineSpec{Roles: []v1alpha1.Role{v1alpha1.RoleControlPlane}}
+	spec.Kubeadm = &v1alpha1.KubeadmSpec{RenewCertificatesBefore: &metav1.Duration{Duration: 40 * 24 * time.Hour}}
+	s := report.State{Facts: f, Now: now, Spec: spec, Generation: 1}
+	before := report.Status(s)
+	c := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionCertificatesExpiring)
+	require.NotNil(t, c)
+	assert.Equal(t, "Valid", c.Reason)
+
+	s.Base, s.Now = before, now.Add(20*24*time.Hour)
+	after := report.Status(s)
+	c = meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionCertificatesExpiring)
+	assert.Equal(t, upgrade.ReasonRenewalDue, c.Reason, "30 days are left")
+	assert.Equal(t, metav1.ConditionTrue, c.Status)
+	ok, _, _ := upgrade.UpToDate(spec, after)
+	assert.False(t, ok)
+	drifted := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionDrifted)
+	require.NotNil(t, drifted)
+	assert.Equal(t, metav1.ConditionFalse, drifted.Status, "the host has not left its spec: time has passed")
+}
+
 func TestPlanIsBounded(t *testing.T) {
 	plan := &upgrade.Plan{AssignmentID: "1-a", Hash: "h"}
 	for range 100 {

@@ -26,8 +26,10 @@ func FuzzMachine(f *testing.F) {
 			return
 		}
 		machine := document.machine
+		assignment, err := document.assignment(Statement{})
+		require.NoError(t, err)
 		in := upgrade.PlanInput{
-			Machine: machine.Name, Spec: machine.Spec, Assignment: standalone(machine.Spec), Facts: plainHost(), Standalone: true, Now: time.Unix(1700000000, 0),
+			Machine: machine.Name, Spec: machine.Spec, Assignment: assignment, Facts: plainHost(), Standalone: true, Now: time.Unix(1700000000, 0),
 		}
 		needed, err := upgrade.Check(in)
 		_, _, sourcesErr := upgrade.Sources(in.Facts, in.Assignment.Target, in.Spec)

@@ -2,6 +2,7 @@ package setup
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -27,6 +28,7 @@ type Host struct {
 	units   *launch.Executor
 	local   *launch.Local
 	records *store.Store
+	paths   Paths
 }
 
 // NewHost finds the executor.
@@ -35,10 +37,12 @@ func NewHost(config agent.Config) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
+	paths := Paths{}.withDefaults()
 	return &Host{
-		units:   &launch.Executor{Units: systemd.New(), Program: program, Name: "cli", RunDir: Paths{}.withDefaults().Run},
+		units:   &launch.Executor{Units: systemd.New(), Program: program, Name: "cli", RunDir: paths.Run},
 		local:   &launch.Local{Program: program, Runner: command.Exec{}},
-		records: store.New(store.DefaultDir),
+		records: store.New(paths.State),
+		paths:   paths,
 	}, nil
 }
 
@@ -119,18 +123,37 @@ type Document struct {
 	object  *manifest.Object
 }
 
+// Statement is what a person at a host without a cluster says that nobody there can look up.
+type Statement struct {
+	// APIServer is the version of the oldest API server that the kubelet meets; "" for none stated.
+	APIServer string
+}
+
+// Draft is a plan that nobody has staged, and what it was made from.
+type Draft struct {
+	Machine *v1alpha1.Machine
+	Facts   upgrade.Facts
+	Plan    upgrade.Plan
+	// List is the plan, or its refusal, for people and programs.
+	List preview.PlanList
+}
+
 // Plan is what would change if the document were this host's Machine. Nothing is staged, nothing is changed.
-func (h *Host) Plan(ctx context.Context, document Document) (preview.PlanList, error) {
+func (h *Host) Plan(ctx context.Context, document Document, stated Statement) (Draft, error) {
 	machine, object := document.machine, document.object
 	facts, err := h.Facts(ctx, planning.PackageNames(machine.Spec))
 	if err != nil {
-		return preview.PlanList{}, fmt.Errorf("probing the host: %w", err)
+		return Draft{}, fmt.Errorf("probing the host: %w", err)
 	}
 	h.remember(&facts)
 	if message := upgrade.RoleContradiction(machine.Spec.Roles, &facts); message != "" {
-		return preview.PlanList{}, object.Errorf("spec.roles", "%s", message)
+		return Draft{}, object.Errorf("spec.roles", "%s", message)
 	}
-	assignment, now := standalone(machine.Spec), time.Now()
+	assignment, err := document.assignment(stated)
+	if err != nil {
+		return Draft{}, err
+	}
+	now := time.Now()
 	plan, err := planning.Draft(ctx, h, upgrade.PlanInput{
 		Machine: machine.Name, Spec: machine.Spec, Assignment: assignment,
 		Facts: facts, Record: facts.Record, Kept: store.New(store.DefaultDir).Kept(), Standalone: true, Now: now,
@@ -138,19 +161,39 @@ func (h *Host) Plan(ctx context.Context, document Document) (preview.PlanList, e
 	if err != nil && upgrade.IsBlocked(err) == nil {
 		err = &upgrade.Blocked{Reason: planning.ReasonSourceUnavailable, Message: err.Error()}
 	}
-	return preview.One(machine, facts, assignment, plan, now, err), nil
+	return Draft{Machine: machine, Facts: facts, Plan: plan, List: preview.One(machine, facts, assignment, plan, now, err)}, nil
 }
 
-// standalone is the assignment that a host gives itself: the whole wish in one hop.
-func standalone(spec v1alpha1.MachineSpec) v1alpha1.Assignment {
-	assignment := v1alpha1.Assignment{ID: "standalone", Type: v1alpha1.OperationUpgrade, Target: v1alpha1.Target{OS: true}}
-	if spec.Versions != nil {
-		assignment.Target.Versions = *spec.Versions
+// AssignmentID names what the document asks for: the same wish has the same name, so that
+// a file that is applied again finds the operation that is under way for it.
+func (d Document) AssignmentID() (string, error) {
+	text, err := upgrade.MarshalStable(struct {
+		Name string               `json:"name"`
+		Spec v1alpha1.MachineSpec `json:"spec"`
+	}{d.machine.Name, d.machine.Spec})
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("local-%.6x", sha256.Sum256(text)), nil
+}
+
+// assignment is the one that a host gives itself: the whole wish in one hop.
+func (d Document) assignment(stated Statement) (v1alpha1.Assignment, error) {
+	id, err := d.AssignmentID()
+	if err != nil {
+		return v1alpha1.Assignment{}, err
+	}
+	assignment := v1alpha1.Assignment{ID: id, Type: v1alpha1.OperationUpgrade, Target: v1alpha1.Target{OS: true, Certificates: true}}
+	if v := d.machine.Spec.Versions; v != nil {
+		assignment.Target.Versions = *v
 	}
 	if assignment.Target.ControlPlane != "" {
 		assignment.KubeadmRole = v1alpha1.KubeadmFirst
 	}
-	return assignment
+	if stated.APIServer != "" {
+		assignment.Skew = &v1alpha1.Skew{MinAPIServer: stated.APIServer, MaxAPIServer: stated.APIServer}
+	}
+	return assignment, nil
 }
 
 // ReadMachine reads a file with one Machine, - being the standard input, as strictly as

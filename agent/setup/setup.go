@@ -83,6 +83,7 @@ func Run(ctx context.Context, config agent.Config, paths Paths) error {
 		API: client, Store: state, Files: files, UnitEvents: systemd.Changes(ctx, agent.Units...),
 		Executor: &launch.Executor{Units: units, Program: program, RunDir: paths.Run},
 		Hold:     agent.HoldFile(filepath.Join(paths.Etc, "hold")), PackageLock: agent.PackageLock(paths.Root),
+		LockReleased: agent.LockReleased(paths.Root),
 	}
 	if deps.MachineID, err = readID(paths.MachineID); err != nil {
 		return err

@@ -107,6 +107,13 @@ func (s *Store) Operation(grantID string) (upgrade.Operation, error) {
 	return op, err
 }
 
+// DropOperation takes back an operation that nothing has begun.
+func (s *Store) DropOperation(grantID string) error { return s.remove("operations", grantID) }
+
+// Operations are the operations of this host whose journals are kept, oldest first; what
+// could not be read is an error beside the others.
+func (s *Store) Operations() ([]journal.Record, error) { return journal.NewStore(s.dir).List() }
+
 // Journal is the record of an operation; fs.ErrNotExist when it has not begun.
 func (s *Store) Journal(grantID string) (journal.Record, error) {
 	return journal.Read(s.dir, grantID)

@@ -171,7 +171,7 @@ type Acceptance struct {
 
 // OperationType is the kind of work of an assignment.
 //
-// +kubebuilder:validation:Enum=Upgrade;Reconfigure;Reboot;Rollback;Repair
+// +kubebuilder:validation:Enum=Upgrade;Reconfigure;Reboot;Rollback;Repair;RenewCertificates
 type OperationType string
 
 // The operation types.
@@ -181,6 +181,8 @@ const (
 	OperationReboot      OperationType = "Reboot"
 	OperationRollback    OperationType = "Rollback"
 	OperationRepair      OperationType = "Repair"
+	// OperationRenewCertificates has nothing else in it: a renewal may also ride on an upgrade.
+	OperationRenewCertificates OperationType = "RenewCertificates"
 )
 
 // OperationState is how an operation goes.
@@ -312,6 +314,9 @@ type Target struct {
 	// OS says that the packages and settings of spec.os, and spec.kubelet.configuration, ride on this hop.
 	// +optional
 	OS bool `json:"os,omitempty"`
+	// Certificates says that the certificates that kubeadm manages are renewed in this hop, where they are due.
+	// +optional
+	Certificates bool `json:"certificates,omitempty"`
 }
 
 // Skew is the range of live API-server versions that the kubelet meets in this hop: as they are, with the

@@ -34,6 +34,7 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.versions) || !has(self.versions.controlPlane) || 'ControlPlane' in self.roles",message="versions.controlPlane is only for machines with role ControlPlane: remove it, or add ControlPlane to roles"
 // +kubebuilder:validation:XValidation:rule="!has(self.versions) || !has(self.versions.etcd) || 'Etcd' in self.roles",message="versions.etcd is only for machines with role Etcd (a stacked etcd moves with versions.controlPlane): remove it, or add Etcd to roles"
+// +kubebuilder:validation:XValidation:rule="!has(self.kubeadm) || !has(self.kubeadm.renewCertificatesBefore) || 'ControlPlane' in self.roles",message="kubeadm.renewCertificatesBefore is only for machines with role ControlPlane (the kubelet renews its own certificate): remove it, or add ControlPlane to roles"
 type MachineSpec struct {
 	// Roles of the host. ControlPlane and Etcd cannot be added or removed once the host has reported,
 	// except that ControlPlane may be made to agree with what it reports.
@@ -220,6 +221,14 @@ type KubeadmSpec struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
 	IgnorePreflightErrors []PreflightID `json:"ignorePreflightErrors,omitempty"`
+	// RenewCertificatesBefore is how long before its end a certificate that kubeadm manages on a control-plane
+	// machine is renewed, with all others of kubeadm, and the static pods are restarted one after the other.
+	// A control-plane upgrade renews them too. Unset: never.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(h|m|s|ms))+$') && duration(self) > duration('0s') && duration(self) <= duration('4320h')",message="must be longer than 0s and at most 4320h (180 days; kubeadm issues for a year), such as 720h"
+	RenewCertificatesBefore *metav1.Duration `json:"renewCertificatesBefore,omitempty"`
 }
 
 // PreflightID is the id of one kubeadm preflight check, such as CreateJob.
@@ -289,6 +298,23 @@ type DrainSpec struct {
 	// +optional
 	// +kubebuilder:validation:Enum=Refuse;InPlace
 	SingleNode string `json:"singleNode,omitempty"`
+	// LoadBalancerDelay is how long external load balancers have to leave the Node out before its first pod is evicted. Unset or 0: none.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(h|m|s|ms))+$|^0$')",message="must be a duration such as 30s, 5m or 1h30m"
+	LoadBalancerDelay *metav1.Duration `json:"loadBalancerDelay,omitempty"`
+	// VolumeDetachTimeout bounds the wait, before a reboot, for the volumes of the pods that have left. Unset: 5m.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(h|m|s|ms))+$')",message="must be a duration longer than 0s, such as 30m or 1h30m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be a duration longer than 0s, such as 30m or 1h30m"
+	VolumeDetachTimeout *metav1.Duration `json:"volumeDetachTimeout,omitempty"`
+	// OnVolumesAttached says what happens when volumes are still attached after that. Unset: Fail (the node is given back).
+	// +optional
+	// +kubebuilder:validation:Enum=Fail;Proceed
+	OnVolumesAttached string `json:"onVolumesAttached,omitempty"`
 	// SkipForMinor leaves out the drain that upstream requires for a kubelet minor. Unsafe, and recorded in status.
 	// +optional
 	SkipForMinor bool `json:"skipForMinor,omitempty"`

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/refit-dev/refit/pkg/usage"
 )
 
 func TestEveryCommandSaysInPlainWordsThatTheAPIServerIsAway(t *testing.T) {
@@ -33,7 +35,7 @@ func TestEveryCommandSaysInPlainWordsThatTheAPIServerIsAway(t *testing.T) {
 			cmd, err := root.ExecuteContextC(t.Context())
 			require.Error(t, err)
 			text := "error: " + explain(cmd.Name(), err)
-			assert.Equal(t, exitFault, exitCode(err))
+			assert.Equal(t, usage.ExitFault, exitCode(err))
 			assert.Contains(t, text, tc.says)
 			assert.Contains(t, text, "what hosts have accepted goes on to its end, and nothing new is granted until it is back")
 			for _, chain := range []string{"dial tcp", "Get \"", "failed to get", "unable to retrieve", "connect:"} {

@@ -133,12 +133,12 @@ func (d *desk) rollOut() {
 func TestFromAnEmptyClusterToAdoptedMachinesAndBack(t *testing.T) {
 	d := newDesk(t)
 
-	assert.Contains(t, d.refused(exitRefused, "adopt"), "there is no node to adopt")
+	assert.Contains(t, d.refused(usage.ExitRefused, "adopt"), "there is no node to adopt")
 	d.node("cp-1", "registry.k8s.io/kube-apiserver:v1.36.3")
 	d.node("worker-1", "")
-	assert.Contains(t, d.refused(exitRefused, "adopt", "--apply"), "namespace refit does not exist: run kubectl refit install")
+	assert.Contains(t, d.refused(usage.ExitRefused, "adopt", "--apply"), "namespace refit does not exist: run kubectl refit install")
 
-	errs := d.refused(exitFault, "install", "--coordinator-image", image, "--timeout", "15s")
+	errs := d.refused(usage.ExitFault, "install", "--coordinator-image", image, "--timeout", "15s")
 	assert.Contains(t, errs, "waiting for Deployment refit-system/refit-coordinator: it has")
 	go d.rollOut()
 	out := d.ok("install", "--coordinator-image", image)
@@ -186,12 +186,12 @@ func (d *desk) uninstall() {
 		Machine: "worker-1", Disruption: v1alpha1.DisruptionDrain, State: v1alpha1.SlotGranted, ReservedTime: metav1.Now(),
 	}}}}
 	require.NoError(d, d.client.Create(d.Context(), ledger))
-	assert.Contains(d, d.refused(exitRefused, "uninstall"), "machines in flight: refit/worker-1")
+	assert.Contains(d, d.refused(usage.ExitRefused, "uninstall"), "machines in flight: refit/worker-1")
 	ledger.Spec.Slots = nil
 	require.NoError(d, d.client.Update(d.Context(), ledger))
 
 	d.finalized("worker-1")
-	assert.Contains(d, d.refused(exitFault, "uninstall", "--delete-data", "--timeout", "15s"),
+	assert.Contains(d, d.refused(usage.ExitFault, "uninstall", "--delete-data", "--timeout", "15s"),
 		"left: Machine refit/worker-1; their finalizers are taken off by the coordinator", "it is the coordinator's while there is one")
 	stays := "Machines and pools, their CRDs and the namespaces stay: kubectl refit uninstall --delete-data takes them away\n"
 	out := d.ok("uninstall")
@@ -202,7 +202,7 @@ func (d *desk) uninstall() {
 
 	ledger.Spec.Slots = []v1alpha1.Slot{{Machine: "worker-1", Disruption: v1alpha1.DisruptionDrain, State: v1alpha1.SlotGranted, ReservedTime: metav1.Now()}}
 	require.NoError(d, d.client.Update(d.Context(), ledger))
-	assert.Contains(d, d.refused(exitRefused, "uninstall", "--delete-data"), "machines in flight: refit/worker-1")
+	assert.Contains(d, d.refused(usage.ExitRefused, "uninstall", "--delete-data"), "machines in flight: refit/worker-1")
 	var held v1alpha1.Machine
 	require.NoError(d, d.client.Get(d.Context(), client.ObjectKey{Namespace: "refit", Name: "worker-1"}, &held))
 	assert.Equal(d, []string{v1alpha1.FinalizerMachine}, held.Finalizers)
@@ -214,7 +214,7 @@ func (d *desk) uninstall() {
 	assert.Equal(d, "nothing to do: the coordinator and its policies are not in this cluster\n", d.ok("uninstall"))
 	_, err := d.kube.AppsV1().Deployments("refit-system").Get(d.Context(), "refit-coordinator", metav1.GetOptions{})
 	assert.True(d, client.IgnoreNotFound(err) == nil && err != nil, "%v", err)
-	assert.Contains(d, d.refused(exitRefused, "status"), "Refit is not installed in this cluster")
+	assert.Contains(d, d.refused(usage.ExitRefused, "status"), "Refit is not installed in this cluster")
 }
 
 // finalized gives a Machine the finalizer that the coordinator gives it.
@@ -238,7 +238,7 @@ func TestMistakesOnTheCommandLineSayWhatToDo(t *testing.T) {
 		"argument":        {[]string{"adopt", "worker-1"}, usage.ExitCode, "kubectl refit adopt takes no arguments, got [\"worker-1\"]"},
 		"unknown format":  {[]string{"adopt", "-o", "xml"}, usage.ExitCode, `--output "xml" is not known: it is yaml or json`},
 		"unknown command": {[]string{"adpot"}, usage.ExitCode, `unknown command "adpot" for "kubectl refit"`},
-		"no kubeconfig":   {[]string{"status"}, exitFault, "/nonexistent/kubeconfig"},
+		"no kubeconfig":   {[]string{"status"}, usage.ExitFault, "/nonexistent/kubeconfig"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			assert.Contains(t, d.refused(tc.code, tc.args...), tc.message)

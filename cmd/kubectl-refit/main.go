@@ -13,12 +13,6 @@ import (
 	"github.com/refit-dev/refit/pkg/usage"
 )
 
-// The exit codes: a refusal is an answer, not a fault; a mistake on the command line ends with usage.ExitCode.
-const (
-	exitFault   = 1
-	exitRefused = 3
-)
-
 // refused says that nothing was done, and what would help.
 type refused struct{ message string }
 
@@ -57,9 +51,9 @@ func exitCode(err error) int {
 	var r refused
 	switch {
 	case errors.As(err, &r):
-		return exitRefused
+		return usage.ExitRefused
 	case usage.Is(err):
 		return usage.ExitCode
 	}
-	return exitFault
+	return usage.ExitFault
 }

@@ -73,7 +73,7 @@ func TestPlanEndsWithWhatItFound(t *testing.T) {
 		"planned":                    {good, 0, "cp-1       v1.36.3 → v1.37.2", ""},
 		"a machine of several":       {append(good, "worker-1"), 0, "worker-1", ""},
 		"nothing to do":              {[]string{"plan", "-f", edited(t, "objects.yaml", "v1.37.2", "v1.36.3"), "--facts", planData + "facts.yaml", "cp-1"}, 0, "UpToDate", ""},
-		"refused":                    {[]string{"plan", "-f", edited(t, "objects.yaml", "v1.37.2", "v1.37.9"), "--facts", planData + "facts.yaml"}, exitRefused, "cp-1: refused: VersionNotFound: for spec.versions.controlPlane", "error: refused for 2 of 3 machines: cp-1, worker-1"},
+		"refused":                    {[]string{"plan", "-f", edited(t, "objects.yaml", "v1.37.2", "v1.37.9"), "--facts", planData + "facts.yaml"}, usage.ExitRefused, "cp-1: refused: VersionNotFound: for spec.versions.controlPlane", "error: refused for 2 of 3 machines: cp-1, worker-1"},
 		"another than the refused":   {[]string{"plan", "-f", edited(t, "objects.yaml", "v1.37.2", "v1.37.9"), "--facts", planData + "facts.yaml", "worker-2"}, 0, "worker-2", ""},
 		"bad objects":                {[]string{"plan", "-f", edited(t, "objects.yaml", "kubelet: v1.37.2", "kubelet: 1.37.2")}, usage.ExitCode, "", "objects.yaml:8: spec.template.spec.versions.kubelet: Invalid value"},
 		"bad facts":                  {[]string{"plan", "-f", planData + "objects.yaml", "--facts", edited(t, "facts.yaml", "hostname:", "hostnam:")}, usage.ExitCode, "", "objects.yaml:3: host.hostnam: unknown field"},
@@ -84,7 +84,7 @@ func TestPlanEndsWithWhatItFound(t *testing.T) {
 		"a machine that is not":      {append(good, "worker-9"), usage.ExitCode, "", "worker-9 is not there"},
 		"an unknown format":          {append(good, "-o", "xml"), usage.ExitCode, "", `--output "xml" is not known: it is table or wide or yaml or json`},
 		"pools alone":                {[]string{"plan", "-f", "-"}, usage.ExitCode, "", "there is no object in it"},
-		"no cluster":                 {[]string{"plan"}, exitFault, "", ""},
+		"no cluster":                 {[]string{"plan"}, usage.ExitFault, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, errs, code := program(t, "", tc.args...)
@@ -118,7 +118,7 @@ func TestAClusterIsPlannedAsItIsAndAsAnEditWouldMakeIt(t *testing.T) {
 	go d.rollOut()
 	d.ok("install", "--coordinator-image", image)
 	d.ok("adopt", "--apply")
-	assert.Contains(t, d.refused(exitRefused, "plan"), "refused for 2 of 2 machines")
+	assert.Contains(t, d.refused(usage.ExitRefused, "plan"), "refused for 2 of 2 machines")
 	d.report("cp-1", "v1.36.3")
 	d.report("worker-1", "")
 	out := d.ok("plan")
@@ -131,7 +131,7 @@ func TestAClusterIsPlannedAsItIsAndAsAnEditWouldMakeIt(t *testing.T) {
 	workers := strings.NewReplacer("POOL", "workers", "VERSIONS", "{kubelet: v1.37.2}").Replace(pool)
 	write(workers)
 	assert.Contains(t, d.refused(usage.ExitCode, "plan", "-f", edit), "there is no Machine in "+edit+": add the pool's Machines, or lay the files over the cluster's with --live")
-	d.refused(exitRefused, "plan", "-f", edit, "--live", "machinedeployment/workers")
+	d.refused(usage.ExitRefused, "plan", "-f", edit, "--live", "machinedeployment/workers")
 	write(workers + strings.NewReplacer("POOL", "control-plane", "VERSIONS", "{kubelet: v1.37.2, controlPlane: v1.37.2}").Replace(pool))
 	out = d.ok("plan", "-f", edit, "--live", "-A")
 	assert.Regexp(t, `(?s)cp-1 +v1.36.3 → v1.37.2 .*Pending.*worker-1 +- +v1.36.3 → v1.37.2 .*Pending`, out)

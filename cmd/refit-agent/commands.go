@@ -23,7 +23,7 @@ func rootCommand() *cobra.Command {
 		SilenceErrors: true,
 	}
 	cmd.PersistentFlags().String("config", agent.DefaultConfigFile, "file that binds the host to a cluster")
-	cmd.AddCommand(runCommand(), factsCommand(), planCommand(), versionCommand())
+	cmd.AddCommand(runCommand(), factsCommand(), planCommand(), applyCommand(openHost), operationsCommand(), versionCommand())
 	usage.Strict(cmd)
 	return cmd
 }
@@ -90,12 +90,16 @@ func factsCommand() *cobra.Command {
 
 func planCommand() *cobra.Command {
 	var file, output string
+	var stated setup.Statement
 	cmd := &cobra.Command{
 		Use:   "plan -f FILE",
 		Short: "Say what would change on this host if FILE were its Machine; change nothing",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := usage.OneOf("output", output, "table", "wide", "yaml", "json"); err != nil {
+				return err
+			}
+			if err := checkStatement(stated); err != nil {
 				return err
 			}
 			document, err := setup.ReadMachine(file, cmd.InOrStdin())
@@ -106,14 +110,14 @@ func planCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := host.Plan(cmd.Context(), document)
+			draft, err := host.Plan(cmd.Context(), document, stated)
 			if err != nil {
 				return err
 			}
-			if err := printPlans(cmd.OutOrStdout(), output, list); err != nil {
+			if err := printPlans(cmd.OutOrStdout(), output, draft.List); err != nil {
 				return err
 			}
-			if refusal := list.Items[0].Refusal; refusal != nil {
+			if refusal := draft.List.Items[0].Refusal; refusal != nil {
 				return refused{refusal, output == "table" || output == "wide"}
 			}
 			return nil
@@ -121,8 +125,20 @@ func planCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVarP(&file, "filename", "f", "", "file with one Machine; - is standard input")
 	cmd.Flags().StringVarP(&output, "output", "o", "table", "table, wide, yaml or json")
+	addStatement(cmd, &stated)
 	_ = cmd.MarkFlagRequired("filename") // fails only for a flag that does not exist
 	return cmd
+}
+
+func addStatement(cmd *cobra.Command, stated *setup.Statement) {
+	cmd.Flags().StringVar(&stated.APIServer, "api-server-version", "", "version of the oldest API server that this host's kubelet meets, which nobody without a cluster can look up")
+}
+
+func checkStatement(stated setup.Statement) error {
+	if _, ok := upgrade.ParseKubernetes(stated.APIServer); stated.APIServer != "" && !ok {
+		return usage.Errorf("--api-server-version %q is no version: write it like v1.37.2", stated.APIServer)
+	}
+	return nil
 }
 
 func versionCommand() *cobra.Command {

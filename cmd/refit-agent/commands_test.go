@@ -47,6 +47,11 @@ func TestAMistakeOnTheCommandLineHasItsOwnCode(t *testing.T) {
 		"a format for a plan":      {"plan", "-f", "-", "-o", "xml"},
 		"a minor that is none":     {"facts", "--minor", "bogus"},
 		"two packages in one":      {"facts", "--package", "openssl", "--package", "x y"},
+		"an apply without a file":  {"apply", "--yes"},
+		"an apply to nobody":       {"apply", "-f", "-"},
+		"a format for an apply":    {"apply", "-f", "-", "--yes", "-o", "wide"},
+		"a version that is none":   {"plan", "-f", "-", "--api-server-version", "1.x"},
+		"a format for operations":  {"operations", "-o", "wide"},
 		"a level that is unknown":  {"run", "--log-level", "loud"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -81,5 +86,5 @@ func TestARefusalIsSaidOnce(t *testing.T) {
 			assert.Equal(t, tc.says, out.String())
 		})
 	}
-	assert.Equal(t, exitRefused, exitCode(refused{blocked, true}))
+	assert.Equal(t, usage.ExitRefused, exitCode(refused{blocked, true}))
 }

@@ -15,13 +15,6 @@ import (
 	"github.com/refit-dev/refit/pkg/usage"
 )
 
-// The exit codes, those of kubectl refit: a refusal is an answer, not a fault. Bad input
-// and a mistake on the command line end with usage.ExitCode.
-const (
-	exitFault   = 1
-	exitRefused = 3
-)
-
 // refused says that the host would not do it. Told: the output has it among its remarks.
 type refused struct {
 	*upgrade.Blocked
@@ -40,7 +33,8 @@ func main() {
 // report says what went wrong, unless the output has said so already.
 func report(w io.Writer, err error) {
 	var r refused
-	if errors.As(err, &r) && r.told {
+	var e ended
+	if errors.As(err, &r) && r.told || errors.As(err, &e) && err.Error() == "" {
 		return
 	}
 	fmt.Fprintln(w, "refit-agent:", err)
@@ -48,11 +42,14 @@ func report(w io.Writer, err error) {
 
 func exitCode(err error) int {
 	var r refused
+	var e ended
 	switch {
+	case errors.As(err, &e):
+		return e.state.Code()
 	case errors.As(err, &r):
-		return exitRefused
+		return usage.ExitRefused
 	case usage.Is(err), manifest.Invalid(err):
 		return usage.ExitCode
 	}
-	return exitFault
+	return usage.ExitFault
 }

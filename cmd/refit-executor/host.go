@@ -52,11 +52,12 @@ func (o *options) host(ctx context.Context, operation string) steps.Host {
 	packaged := packages.Of(o.root)
 	admin := kubeadm.New(o.root)
 	admin.LogName = operation
+	cri, control := o.runtime(ctx), controlplane.New(o.root)
 	return steps.Host{
 		Packages: packaged, Sources: packaged, Backups: packaged,
 		Units: manager, Boot: boot.Boot{Root: o.root, Rebooter: manager},
-		Runtime: o.runtime(ctx), Kubeadm: admin, Kubelet: kubelet.New(o.root, manager),
-		ControlPlane: controlplane.New(o.root), Facts: facts.New(o.root, manager),
+		Runtime: cri, Kubeadm: admin, Kubelet: kubelet.New(o.root, manager),
+		ControlPlane: control, StaticPods: controlplane.Pods{ControlPlane: control, Runtime: cri}, Facts: facts.New(o.root, manager),
 		Files: files.Rooted{Root: o.root}, Hooks: hooks.New(o.root),
 		StageDir: packaged.StageDir(), BackupDir: packaged.BackupDir(), HoldPath: facts.HoldPath,
 	}

@@ -114,5 +114,8 @@ func targetText(t v1alpha1.Target) string {
 	if t.OS {
 		parts = append(parts, "packages and settings")
 	}
+	if t.Certificates {
+		parts = append(parts, "certificates of kubeadm")
+	}
 	return strings.Join(parts, ", ")
 }

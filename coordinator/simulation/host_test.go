@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/pkg/upgrade"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -24,6 +25,8 @@ type host struct {
 	api     string
 	fails   bool
 	sick    bool     // not ready
+	due     bool     // certificates are to be renewed
+	stays   bool     // the work is one that no pod notices
 	lasts   int      // rounds that the work takes
 	runs    []string // grants carried out
 	working int      // rounds of work that are left
@@ -56,6 +59,7 @@ func (h *host) look(ctx context.Context) {
 	h.plan(m)
 	h.accept(m)
 	h.work(m)
+	h.certificates(m)
 	s.Versions.Kubelet = h.kubelet
 	if h.api != "" {
 		s.Versions.ControlPlane.APIServer = h.api
@@ -72,8 +76,10 @@ func (h *host) report(ctx context.Context, m *v1alpha1.Machine) {
 		Versions: s.Versions, Plan: s.Plan, Accepted: s.Accepted, LastOperation: s.LastOperation,
 		ObservedGeneration: s.ObservedGeneration, ObservedEpoch: s.ObservedEpoch,
 	}
-	if c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionStaged); c != nil {
-		mine.Conditions = []metav1.Condition{*c}
+	for _, kind := range []string{v1alpha1.ConditionStaged, v1alpha1.ConditionCertificatesExpiring} {
+		if c := meta.FindStatusCondition(s.Conditions, kind); c != nil {
+			mine.Conditions = append(mine.Conditions, *c)
+		}
 	}
 	text, err := json.Marshal(mine)
 	require.NoError(h.c.t, err)
@@ -96,6 +102,9 @@ func (h *host) plan(m *v1alpha1.Machine) {
 		return
 	}
 	s.Plan = &v1alpha1.PlanStatus{AssignmentID: a.ID, Hash: "hash-" + a.ID, Disruption: v1alpha1.DisruptionDrain}
+	if h.stays = upgrade.RenewsOnly(a.Target); h.stays {
+		s.Plan.Disruption = v1alpha1.DisruptionRestart
+	}
 	s.ObservedGeneration, s.ObservedEpoch = a.Generation, a.Epoch
 	meta.SetStatusCondition(&s.Conditions, metav1.Condition{Type: v1alpha1.ConditionStaged, Status: metav1.ConditionTrue, Reason: "Staged", LastTransitionTime: metav1.NewTime(h.c.now)})
 }
@@ -112,7 +121,7 @@ func (h *host) accept(m *v1alpha1.Machine) {
 	}
 	s.Accepted = &v1alpha1.Acceptance{GrantID: g.ID}
 	s.ObservedEpoch = g.Epoch
-	s.LastOperation = &v1alpha1.Operation{ID: g.ID, Type: v1alpha1.OperationUpgrade, State: v1alpha1.OperationProcessing, StepsTotal: 2}
+	s.LastOperation = &v1alpha1.Operation{ID: g.ID, Type: m.Status.Assignment.Type, State: v1alpha1.OperationProcessing, StepsTotal: 2}
 	h.runs = append(h.runs, g.ID)
 	h.working = h.lasts
 }
@@ -132,6 +141,7 @@ func (h *host) work(m *v1alpha1.Machine) {
 	}
 	op.State, op.StepsDone = v1alpha1.OperationSuccessful, 2
 	t := m.Status.Assignment.Target
+	h.due = h.due && !t.Certificates && t.ControlPlane == ""
 	if t.Kubelet != "" {
 		h.kubelet = string(t.Kubelet)
 	}
@@ -140,12 +150,24 @@ func (h *host) work(m *v1alpha1.Machine) {
 	}
 }
 
+// certificates says whether some are due, where it was ever said.
+func (h *host) certificates(m *v1alpha1.Machine) {
+	c := metav1.Condition{Type: v1alpha1.ConditionCertificatesExpiring, Status: metav1.ConditionTrue, Reason: upgrade.ReasonRenewalDue, LastTransitionTime: metav1.NewTime(h.c.now)}
+	if !h.due {
+		if meta.FindStatusCondition(m.Status.Conditions, c.Type) == nil {
+			return
+		}
+		c.Status, c.Reason = metav1.ConditionFalse, "Valid"
+	}
+	meta.SetStatusCondition(&m.Status.Conditions, c)
+}
+
 func (h *host) postNode() {
 	n := h.c.node(h.name)
 	before := n.DeepCopy()
 	n.Status.NodeInfo.KubeletVersion = h.kubelet
 	state := corev1.ConditionTrue
-	if h.working > 0 || h.sick {
+	if h.working > 0 && !h.stays || h.sick {
 		state = corev1.ConditionFalse
 	}
 	if len(n.Status.Conditions) == 0 || n.Status.Conditions[0].Status != state {

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -28,6 +29,20 @@ func threeMachines(t *testing.T, f *fault) *cluster {
 	c.host("w2", "workers", v1alpha1.RoleWorker)
 	c.pool("control-plane", v1alpha1.Versions{Kubelet: after, ControlPlane: after})
 	c.pool("workers", v1alpha1.Versions{Kubelet: after})
+	return c
+}
+
+// parked is a control plane that stays at its versions, and whose certificates are due.
+func parked(t *testing.T) *cluster {
+	c := newCluster(t, &fault{})
+	for _, name := range []string{"cp1", "cp2", "cp3"} {
+		c.host(name, "control-plane", v1alpha1.RoleControlPlane).due = true
+		m := &v1alpha1.Machine{}
+		require.NoError(t, c.api.Get(context.Background(), types.NamespacedName{Namespace: namespace, Name: name}, m))
+		m.Spec.Kubeadm = &v1alpha1.KubeadmSpec{RenewCertificatesBefore: &metav1.Duration{Duration: 720 * time.Hour}}
+		require.NoError(t, c.api.Update(context.Background(), m))
+	}
+	c.pool("control-plane", v1alpha1.Versions{Kubelet: before, ControlPlane: before})
 	return c
 }
 
@@ -82,7 +97,7 @@ func (c *cluster) checkInvariants() {
 		if c.node(h.name).Spec.Unschedulable || h.working > 0 {
 			away++
 		}
-		if h.working > 0 {
+		if h.working > 0 && !h.stays {
 			assert.True(c.t, c.node(h.name).Spec.Unschedulable, "%s works on a node that was not cordoned", h.name)
 		}
 	}
@@ -108,6 +123,17 @@ func golden(t *testing.T, name, text string) {
 func TestARolloutGoesAsItsTranscriptSays(t *testing.T) {
 	t.Run("three machines", func(t *testing.T) {
 		golden(t, "three-machines", threeMachines(t, &fault{}).run())
+	})
+	t.Run("certificates are due", func(t *testing.T) {
+		c := parked(t)
+		golden(t, "certificates-are-due", c.run())
+		for _, h := range c.hosts {
+			assert.False(t, h.due, h.name)
+			assert.Len(t, h.runs, 1, h.name)
+			m := &v1alpha1.Machine{}
+			require.NoError(t, c.api.Get(context.Background(), types.NamespacedName{Namespace: namespace, Name: h.name}, m))
+			assert.Equal(t, v1alpha1.OperationRenewCertificates, m.Status.LastOperation.Type)
+		}
 	})
 	t.Run("a worker fails", func(t *testing.T) {
 		c := threeMachines(t, &fault{})

@@ -50,7 +50,7 @@ func New(in Input) PlanList {
 	f := &fleet{now: in.Now, hosts: map[string]*host{}}
 	all := upgrade.Fleet{Hosts: slices.Clone(in.Unmanaged)}
 	for _, h := range in.Hosts {
-		one := newHost(h)
+		one := newHost(h, in.Now)
 		f.hosts[h.Machine.Name] = one
 		all.Hosts = append(all.Hosts, one.state())
 	}
@@ -110,7 +110,7 @@ type host struct {
 	findings []upgrade.Finding
 }
 
-func newHost(in Host) *host {
+func newHost(in Host, now time.Time) *host {
 	h := &host{Host: in}
 	h.Machine = *in.Machine.DeepCopy()
 	h.findings = slices.Clone(in.Findings)
@@ -123,6 +123,10 @@ func newHost(in Host) *host {
 		s := &h.Machine.Status
 		s.Host, s.Versions, s.OS = h.facts.Identity(), h.facts.Versions(), h.facts.ObservedOS(h.Machine.Spec.OS)
 		s.Kubelet = h.facts.ObservedKubelet(h.Machine.Spec)
+		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionCertificatesExpiring) // of other facts
+		if due := upgrade.RenewalCondition(h.Machine.Spec, h.facts.Certs, now); due != nil {
+			meta.SetStatusCondition(&s.Conditions, *due)
+		}
 	}
 	if last := h.state().LastKubelet; h.reported && h.facts.Kubelet != nil && upstream(h.facts.Kubelet.Running) == "" && last != "" {
 		h.facts.Kubelet = &upgrade.ComponentFacts{Installed: last}

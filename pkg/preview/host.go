@@ -119,7 +119,12 @@ func afterStep(f *upgrade.Facts, step upgrade.Step) {
 		for _, change := range step.Packages {
 			hold(f, change.Name, step.Kind == upgrade.StepHoldPackages)
 		}
+	case upgrade.StepKubeadmRenewCertificates:
+		renewed(f)
 	case upgrade.StepKubeadmUpgrade:
+		if step.Kubeadm.ControlPlane {
+			renewed(f)
+		}
 		if f.Kubelet != nil {
 			k := f.Kubelet.CleanedBy(step.Kubeadm.Version)
 			f.Kubelet = &k
@@ -156,6 +161,11 @@ func afterVerify(f *upgrade.Facts, seen *upgrade.Expectation) {
 		r.Running = seen.Runtime
 		f.Runtime = &r
 	}
+}
+
+// renewed leaves out the certificates whose new end only kubeadm will know.
+func renewed(f *upgrade.Facts) {
+	f.Certs = slices.DeleteFunc(slices.Clone(f.Certs), func(c upgrade.CertFacts) bool { return c.ManagedBy == upgrade.ManagedByKubeadm })
 }
 
 func unknownMessage(uris []string, t v1alpha1.Target) string {

@@ -21,7 +21,7 @@ var (
 	reasonName  = regexp.MustCompile(`^(Reason|reason|Class)[A-Z]`)
 	reasonShape = regexp.MustCompile(`^[A-Z][A-Za-z]{3,}$`)
 	// refusers make a refusal or a failed step of a reason and a text.
-	refusers = []string{"refuse", "refusal", "wait", "fail"}
+	refusers = []string{"refuse", "refusal", "wait", "fail", "Refuse", "Wait"}
 )
 
 // reasonsIn are the reasons that a file of ours gives: constants, refusals, fields of that name and tables of them.

@@ -20,11 +20,13 @@ type wanted struct {
 	// config is what is to be effective of spec.kubelet.configuration, and configChanges that it is not.
 	config        KubeletWish
 	configChanges bool
+	// renewal of certificates; nil: none is due.
+	renewal *Renewal
 }
 
 // check refuses what no step could make right, before anything is planned.
 func (p *planner) check() error {
-	for _, one := range []func() error{p.checkIdentity, p.checkMissingRole, p.checkControlPlane, p.checkKubelet, p.checkRuntime, p.checkDown, p.checkPackages, p.checkEtcd, p.checkConfiguration} {
+	for _, one := range []func() error{p.checkIdentity, p.checkMissingRole, p.checkControlPlane, p.checkKubelet, p.checkRuntime, p.checkDown, p.checkPackages, p.checkEtcd, p.checkConfiguration, p.checkRenewal} {
 		if err := one(); err != nil {
 			return p.cause(err)
 		}
@@ -44,7 +46,7 @@ func (p *planner) check() error {
 
 // work says whether anything is to be done at all.
 func (p *planner) work() bool {
-	return p.want.kubeletChanges || p.want.controlPlaneChanges || p.want.runtimeChanges || p.want.configChanges || p.osPending() || p.securityPending() || p.keptPending() || p.rebootPending()
+	return p.want.kubeletChanges || p.want.controlPlaneChanges || p.want.runtimeChanges || p.want.configChanges || p.osPending() || p.securityPending() || p.keptPending() || p.rebootPending() || p.renews()
 }
 
 func (p *planner) checkIdentity() error {
@@ -320,11 +322,11 @@ func (p *planner) checkSkew() error {
 	if !p.want.kubeletChanges {
 		return nil
 	}
-	oldest, newest, err := p.apiServers(p.want.kubelet)
+	want := p.want.kubelet
+	oldest, newest, err := p.apiServers(want)
 	if err != nil || !oldest.Known() {
 		return err
 	}
-	want := p.want.kubelet
 	if want.MinorsAhead(oldest) > 0 {
 		return refuse(ReasonSkewViolated, "the target's kubelet %s is newer than the oldest API server %s: no kubelet may be; upgrade every control plane first", want.Raw(), oldest.Raw())
 	}
@@ -339,7 +341,7 @@ func (p *planner) apiServers(kubelet Version) (oldest, newest Version, err error
 	s := p.in.Assignment.Skew
 	if s == nil || s.MinAPIServer == "" {
 		if p.in.Standalone {
-			p.find(warning(FindingSkewUnknown, "no API server of another host was asked whether it takes kubelet %s: see yourself that none is older", kubelet.Raw()))
+			p.find(warning(FindingSkewUnknown, "no API server of another host was asked whether it takes kubelet %s: see yourself that none is older, and state the oldest with --api-server-version", kubelet.Raw()))
 			own, err := p.ownAPIServer()
 			return own, own, err
 		}
@@ -349,7 +351,21 @@ func (p *planner) apiServers(kubelet Version) (oldest, newest Version, err error
 		return Version{}, Version{}, err
 	}
 	newest, err = parseObserved("newest API server", firstOf(s.MaxAPIServer, s.MinAPIServer))
+	if err == nil && p.in.Standalone { // a person has stated them, and need not have thought of this host's own
+		return p.withOwnAPIServer(oldest, newest)
+	}
 	return oldest, newest, err
+}
+
+func (p *planner) withOwnAPIServer(oldest, newest Version) (Version, Version, error) {
+	own, err := p.ownAPIServer()
+	if err != nil || !own.Known() {
+		return oldest, newest, err
+	}
+	if own.LessThan(oldest) {
+		oldest = own
+	}
+	return oldest, later(newest, own), nil
 }
 
 // ownAPIServer is this host's API server once its own hop is done; unknown where it has none.

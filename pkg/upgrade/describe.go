@@ -21,10 +21,12 @@ func (s Step) object() string {
 		return s.File.Path
 	case len(s.Packages) > 0:
 		return s.packageList()
+	case s.Renewal != nil:
+		return s.Renewal.object()
 	case s.Expect != nil:
 		return ""
 	}
-	return strings.TrimSpace(s.Unit + s.Hook + s.Reason)
+	return strings.TrimSpace(s.Unit + s.Hook + s.Pod + s.Reason)
 }
 
 func (s Step) packageList() string {

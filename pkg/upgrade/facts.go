@@ -287,7 +287,17 @@ type CertFacts struct {
 	Path     string    `json:"path"`
 	Subject  string    `json:"subject,omitempty"`
 	NotAfter time.Time `json:"notAfter"`
+	// ManagedBy is kubeadm for one that kubeadm certs renew renews, external for one that it would, were the key of
+	// its CA on this host, kubelet for one that the kubelet renews itself; "" for anybody else's, a CA among them.
+	ManagedBy string `json:"managedBy,omitempty"`
 }
+
+// Who renews a certificate.
+const (
+	ManagedByKubeadm  = "kubeadm"
+	ManagedByExternal = "external"
+	ManagedByKubelet  = "kubelet"
+)
 
 // ConflictFacts is another updater or reboot manager on the host.
 type ConflictFacts struct {

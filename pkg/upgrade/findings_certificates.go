@@ -39,7 +39,7 @@ func (c CertFacts) Renewal() string {
 	case strings.HasPrefix(c.Path, "/var/lib/kubelet/") || base == "kubelet.conf":
 		return "the kubelet renews it by itself where rotateCertificates is on: see why it has not"
 	case strings.HasPrefix(c.Path, "/etc/kubernetes/"):
-		return "kubeadm renews it with each upgrade of this host's control plane and at no other time, so skipping upgrades also skips kubeadm's yearly renewal: upgrade, or kubeadm certs renew all and restart the static pods"
+		return "kubeadm renews it with each upgrade of this host's control plane and at no other time, so skipping upgrades also skips kubeadm's yearly renewal: upgrade, set spec.kubeadm.renewCertificatesBefore, or kubeadm certs renew all and restart the static pods"
 	}
 	return "renew it"
 }
@@ -64,6 +64,9 @@ func expiringCertificates(p *planner) []Finding {
 	}
 	var out []Finding
 	for _, c := range p.in.Facts.Certs {
+		if p.renews() && c.ManagedBy == ManagedByKubeadm {
+			continue
+		}
 		left := c.NotAfter.Sub(p.in.Now)
 		date := c.NotAfter.Format(time.DateOnly)
 		switch {

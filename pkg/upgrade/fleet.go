@@ -29,6 +29,8 @@ type HostState struct {
 	Wish v1alpha1.Versions
 	// OSPending says that spec.os or spec.kubelet.configuration asks for something that is not observed.
 	OSPending bool
+	// RenewalDue says that certificates of the host are due for the renewal that spec asks for.
+	RenewalDue bool
 	// Sidelined hosts are paused, failed or out of service: they count for skew, and
 	// are not waited for to go first.
 	Sidelined bool
@@ -76,6 +78,7 @@ func StateOf(m *v1alpha1.Machine, node *NodeState, facts *Facts) HostState {
 		h.Wish = *m.Spec.Versions
 	}
 	h.OSPending = osPending(m) || configurationPending(m)
+	h.RenewalDue = RenewalReported(m.Spec, m.Status) != ""
 	h.Sidelined = m.Spec.Paused || m.Spec.Availability == v1alpha1.AvailabilityOutOfService || Failed(m)
 	h.PackagesBroken = packagesBroken(m, facts)
 	h.First = m.Status.Assignment != nil && m.Status.Assignment.KubeadmRole == v1alpha1.KubeadmFirst

@@ -21,6 +21,9 @@ func (h Hop) Assignment(generation int64) v1alpha1.Assignment {
 	if h.Skew != (v1alpha1.Skew{}) {
 		a.Skew = &h.Skew
 	}
+	if RenewsOnly(h.Target) {
+		a.Type = v1alpha1.OperationRenewCertificates
+	}
 	return a
 }
 
@@ -117,7 +120,7 @@ func (w *walk) round() (moved bool) {
 
 // Arrived says that a target asks for nothing.
 func Arrived(t v1alpha1.Target) bool {
-	return t.Kubelet == "" && t.ControlPlane == "" && t.Etcd == "" && t.ContainerRuntime == nil && !t.OS
+	return t.Kubelet == "" && t.ControlPlane == "" && t.Etcd == "" && t.ContainerRuntime == nil && !t.OS && !t.Certificates
 }
 
 // After is the state of the host once a target is reached.
@@ -136,5 +139,6 @@ func (h HostState) After(t v1alpha1.Target) HostState {
 		h.Versions.ContainerRuntime = &v1alpha1.ObservedRuntime{Name: string(r.Name), Version: string(r.Version), Text: string(r.Name) + "://" + string(r.Version)}
 	}
 	h.OSPending = h.OSPending && !t.OS
+	h.RenewalDue = h.RenewalDue && !t.Certificates && t.ControlPlane == ""
 	return h
 }

@@ -52,7 +52,7 @@ func (f *Facts) Offered(request CandidateRequest) (candidates []Candidate, unkno
 func (f *Facts) index(source CandidateSource, packages []string) *IndexFacts {
 	for i := range f.Packages.Indexes {
 		index := &f.Packages.Indexes[i]
-		same := sameURI(index.URI, source.URI) && slices.Equal(index.Suites, source.Suites) && slices.Equal(index.Components, source.Components)
+		same := sameURI(index.URI, source.URI) && sameSuites(index.Suites, source.Suites) && slices.Equal(index.Components, source.Components)
 		if same && !slices.ContainsFunc(packages, func(name string) bool { return !slices.Contains(index.Packages, name) }) {
 			return index
 		}

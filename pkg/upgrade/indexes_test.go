@@ -35,6 +35,28 @@ func TestWhatASourceOffersIsKnownOnlyForThePackagesThatWereLookedFor(t *testing.
 	}
 }
 
+func TestNoSuiteIsTheFlatOne(t *testing.T) {
+	for name, tc := range map[string]struct {
+		index, source []string
+		known         bool
+	}{
+		"none and none":         {nil, nil, true},
+		"none and the flat one": {nil, []string{"/"}, true},
+		"the flat one and none": {[]string{"/"}, nil, true},
+		"a suite and none":      {[]string{"bookworm"}, nil, false},
+		"none and a suite":      {nil, []string{"bookworm"}, false},
+		"two, one of them flat": {[]string{"/", "bookworm"}, []string{"/"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			request := CandidateRequest{Sources: []CandidateSource{{URI: k8sURI, Suites: tc.source}}, Packages: []string{"kubelet"}}
+			facts := Facts{Packages: PackageFacts{Indexes: []IndexFacts{{URI: k8sURI, Suites: tc.index, Packages: request.Packages, Candidates: []Candidate{candidate("kubelet", "1", k8sURI)}}}}}
+			offered, unknown := facts.Offered(request)
+			assert.Equal(t, tc.known, len(unknown) == 0)
+			assert.Equal(t, tc.known, len(offered) == 1)
+		})
+	}
+}
+
 func TestWhatIsOfferedWithoutADigestIsNotKnown(t *testing.T) {
 	source := CandidateSource{URI: debianURI, Suites: []string{"bookworm"}}
 	request := CandidateRequest{Sources: []CandidateSource{source}, Packages: []string{"containerd", "runc"}}

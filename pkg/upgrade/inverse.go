@@ -19,7 +19,9 @@ func Inverse(s Step) (Step, bool) {
 		return unheldAgain(s.Packages)
 	case StepStopSandboxes:
 		return Step{Kind: StepRestartUnit, Unit: s.Unit}, s.Unit != ""
-	case StepReloadUnits, StepRestartUnit:
+	case StepKubeadmRenewCertificates:
+		return Step{Kind: StepRestoreCertificates}, true
+	case StepReloadUnits, StepRestartUnit, StepRestartStaticPod:
 		return s, true
 	}
 	return Step{}, false

@@ -347,6 +347,7 @@ func (n *next) ride() *Blocked {
 		n.target.Etcd = e
 	}
 	n.target.OS = n.host.OSPending
+	n.target.Certificates = n.host.RenewalDue && n.target.ControlPlane == "" // kubeadm upgrade renews them
 	return nil
 }
 

@@ -10,8 +10,11 @@ func operationType(m *v1alpha1.Machine, t v1alpha1.Target) v1alpha1.OperationTyp
 	if Drifted(m) != nil {
 		return v1alpha1.OperationRepair
 	}
+	if RenewsOnly(t) {
+		return v1alpha1.OperationRenewCertificates
+	}
 	versions := t
-	versions.OS = false
+	versions.OS, versions.Certificates = false, false
 	switch {
 	case !Arrived(versions) || len(outdatedPackages(m.Spec, m.Status))+len(pendingSecurity(m.Spec, m.Status)) > 0:
 		return v1alpha1.OperationUpgrade

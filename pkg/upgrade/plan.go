@@ -51,6 +51,7 @@ type PlanInput struct {
 //	preflight, pre-apply hooks
 //	OS packages
 //	package sources, kubeadm, kubeadm upgrade   (control plane, kubelet configuration)
+//	certificates, static pods                   (where kubeadm upgrade has not renewed them)
 //	sandboxes stopped, runtime                  (before the kubelet that will use it)
 //	kubelet, kubectl, the kubelet's configuration
 //	reboot, verify, post-apply hooks
@@ -61,7 +62,7 @@ func NewPlan(in PlanInput) (Plan, error) {
 	if err := p.check(); err != nil {
 		return Plan{}, err
 	}
-	for _, part := range []func() error{p.osPackages, p.sources, p.kubeadm, p.runtime, p.kubelet, p.keep, p.reboot, p.pendingRestarts, p.preflight} {
+	for _, part := range []func() error{p.osPackages, p.sources, p.kubeadm, p.certificates, p.runtime, p.kubelet, p.keep, p.reboot, p.pendingRestarts, p.preflight} {
 		if err := part(); err != nil {
 			return Plan{}, err
 		}
@@ -111,7 +112,7 @@ func newPlanner(in PlanInput) *planner {
 
 // finish puts preflight, hooks and verification around the work, and seals the plan.
 func (p *planner) finish() (Plan, error) {
-	plan := Plan{AssignmentID: p.in.Assignment.ID, Type: p.in.Assignment.Type, Disruption: p.disruption, Steps: []Step{}, Findings: p.findings}
+	plan := Plan{AssignmentID: p.in.Assignment.ID, Type: p.operationType(), Disruption: p.disruption, Steps: []Step{}, Findings: p.findings}
 	if len(p.steps) > 0 {
 		plan.Steps = p.frame()
 		plan.Stage = p.stage()

@@ -447,6 +447,17 @@ func TestAHostWithoutAClusterIsPlannedWithAWarning(t *testing.T) {
 	assert.Contains(t, reasons(p.Findings), ReasonSkewUnknown)
 }
 
+func TestWhatIsStatedOfAPIServersIsJudgedNextToTheHostsOwn(t *testing.T) {
+	in := PlanInput{
+		Spec: controlPlane(), Assignment: kubeletTo("v1.37.2", "v1.37.2"), Facts: controlPlaneFacts("v1.36.3", "2.4.2"),
+		Candidates: candidatesOf([]string{"v1.37.2"}, nil), Standalone: true,
+	}
+	_, err := NewPlan(in)
+	assert.Contains(t, requireBlocked(t, err, ReasonSkewViolated).Message, "v1.36.3")
+	in.Spec, in.Facts = worker(), workerFacts("v1.36.3", "2.4.2")
+	assert.NotContains(t, reasons(plan(t, in).Findings), FindingSkewUnknown, "it was stated")
+}
+
 func TestADeadKubeletOfTheRightVersionIsRestarted(t *testing.T) {
 	f := workerFacts("v1.36.4", "1.7.28")
 	f.Kubelet.Running, f.Kubelet.Active = "", false

@@ -10,7 +10,7 @@ import (
 // not come up, or Refit does not. Names of apt and of rpm hosts, by what they are for.
 var protected = slices.Concat(
 	// What every program builds on.
-	names("base-files base-passwd bash bsdutils coreutils coreutils-common coreutils-single coreutils-from-uutils gnu-coreutils rust-coreutils dash debianutils"),
+	names("aaa_base base-files base-passwd bash bsdutils coreutils coreutils-common coreutils-single coreutils-from-uutils gnu-coreutils rust-coreutils dash debianutils"),
 	names("diffutils findutils grep gzip hostname sed tar perl-base ncurses-base ncurses-bin util-linux util-linux-core util-linux-systemd mount setup filesystem basesystem"),
 	names("libc6 libc-bin glibc glibc-common glibc-minimal-langpack musl libcrypt1 libxcrypt libgcc libgcc-s1 libstdc++6 libstdc++ zlib1g zlib"),
 	names("redhat-release rocky-release almalinux-release centos-stream-release fedora-release fedora-release-common oraclelinux-release openSUSE-release sles-release"),
@@ -19,7 +19,7 @@ var protected = slices.Concat(
 	names("dbus dbus-bin dbus-broker dbus-common dbus-daemon dbus-libs dbus-system-bus-common"),
 	// Package managers and whom they trust.
 	names("apt apt-utils dpkg debconf gpgv sqv debian-archive-keyring ubuntu-keyring ca-certificates ca-certificates-mozilla crypto-policies openssl-libs"),
-	names("rpm rpm-libs dnf dnf5 dnf-data yum microdnf python3-dnf python3-rpm platform-python zypper"),
+	names("rpm rpm-libs dnf dnf5 dnf-data yum microdnf python3-dnf python3-rpm platform-python zypper libzypp"),
 	// Logging in.
 	names("openssh openssh-server openssh-sftp-server openssh-common dropbear dropbear-bin dropbear-initramfs tinysshd amazon-ssm-agent login passwd adduser"),
 	names("shadow shadow-utils sudo sudo-ldap sudo-rs doas opendoas pam pam-config authselect authselect-libs selinux-policy selinux-policy-targeted policycoreutils"),

@@ -39,6 +39,7 @@ const (
 	ReasonConfigurationInvalid     = "KubeletConfigurationInvalid"
 	ReasonConfigurationRefused     = "KubeletConfigurationRefused"
 	ReasonConfigurationUnsupported = "KubeletConfigurationUnsupported"
+	ReasonCertificatesExternal     = "CertificatesExternal"
 )
 
 // refuse is a refusal that only another spec, or a person on the host, can lift.

@@ -277,7 +277,7 @@ func (s *sourceSet) request(asked []string) []CandidateSource {
 	})
 	var out []CandidateSource
 	for _, h := range s.now {
-		if c := h.candidate(); (everywhere || h.spec != nil || offers(h.facts, asked)) && !slices.ContainsFunc(out, c.sameRepository) {
+		if c := s.candidate(h); (everywhere || h.spec != nil || offers(h.facts, asked)) && !slices.ContainsFunc(out, c.sameRepository) {
 			out = append(out, c)
 		}
 	}
@@ -295,22 +295,38 @@ func sought(packages []string, target v1alpha1.Target, spec v1alpha1.MachineSpec
 }
 
 func (c CandidateSource) sameRepository(o CandidateSource) bool {
-	return c.URI == o.URI && slices.Equal(c.Suites, o.Suites) && slices.Equal(c.Components, o.Components)
+	return c.URI == o.URI && sameSuites(c.Suites, o.Suites) && slices.Equal(c.Components, o.Components)
 }
 
-func (h hostSource) candidate() CandidateSource {
+func (s *sourceSet) candidate(h hostSource) CandidateSource {
 	c := CandidateSource{Name: h.name(), URI: h.uri, Suites: h.facts.Suites, Components: h.facts.Components, SignedBy: h.facts.SignedBy}
 	if h.spec == nil {
 		return c
 	}
 	c.SignedBy = h.spec.SignedBy
+	if !hasSuites(s.facts.Packages.Manager) {
+		c.Suites, c.Components = nil, nil
+		return c
+	}
 	if len(h.spec.Suites) > 0 {
 		c.Suites, c.Components = words(h.spec.Suites), words(h.spec.Components)
 	}
 	if len(c.Suites) == 0 {
-		c.Suites = []string{"/"}
+		c.Suites = []string{flatSuite}
 	}
 	return c
+}
+
+// flatSuite is that of a repository of apt that has none.
+const flatSuite = "/"
+
+// hasSuites says whether the repositories of a package manager have any: rpm's are flat, whatever a spec says.
+func hasSuites(manager string) bool { return manager != "dnf" && manager != "zypper" }
+
+// sameSuites takes no suite for the flat one.
+func sameSuites(a, b []string) bool {
+	flat := func(suites []string) bool { return len(suites) == 0 || len(suites) == 1 && suites[0] == flatSuite }
+	return flat(a) && flat(b) || slices.Equal(a, b)
 }
 
 func (h hostSource) name() string {
@@ -325,7 +341,7 @@ func (h hostSource) name() string {
 func (s *sourceSet) changes() []SourceChange {
 	var out []SourceChange
 	for _, h := range s.now {
-		c := h.candidate()
+		c := s.candidate(h)
 		restated := h.restated(c)
 		if h.uri == h.facts.URI && !restated {
 			continue
@@ -355,14 +371,22 @@ func (c SourceChange) covered(by SourceChange) bool {
 
 // restated says that spec wants a source of the host to say something else than it does, its URI apart.
 func (h hostSource) restated(c CandidateSource) bool {
-	same := slices.Equal(c.Suites, h.facts.Suites) && slices.Equal(c.Components, h.facts.Components) && isKeyring(h.facts.SignedBy, c.SignedBy)
+	same := sameSuites(c.Suites, h.facts.Suites) && slices.Equal(c.Components, h.facts.Components) && isKeyring(h.facts.SignedBy, c.SignedBy)
 	return h.spec != nil && h.facts.File != "" && !same
 }
 
-// isKeyring says that a source file names the keyring of a bare name, whatever its directory and ending.
+// isKeyring says that a source file names the keyring of a bare name and no other, whatever
+// its directory and ending. rpm's own keys begin with a prefix that a spec may leave out. A
+// key that is to be fetched is no keyring on the host.
 func isKeyring(inFile, name string) bool {
-	base := path.Base(inFile)
-	return base == name || strings.TrimSuffix(base, path.Ext(base)) == name
+	keys := strings.FieldsFunc(inFile, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' })
+	if len(keys) != 1 || strings.Contains(keys[0], "://") && !strings.HasPrefix(keys[0], "file://") {
+		return false
+	}
+	base := path.Base(keys[0])
+	bare := strings.TrimSuffix(base, path.Ext(base))
+	prefixed := "RPM-GPG-KEY-" + name
+	return base == name || bare == name || base == prefixed || bare == prefixed
 }
 
 // newSourceFile is where a source goes that the host does not have yet.

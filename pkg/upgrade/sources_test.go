@@ -113,6 +113,56 @@ func TestASourceInSpecWinsOverTheHosts(t *testing.T) {
 	})
 }
 
+// A repository of rpm has no suites, and its file names keys by their URLs.
+func TestASourceOfRPMInSpecIsComparedAsRPMHasIt(t *testing.T) {
+	const uri, old = "https://mirror.corp/kubernetes/v1.30/rpm/", "https://mirror.corp/kubernetes/v1.29/rpm/"
+	for name, tc := range map[string]struct {
+		key      string
+		suites   []v1alpha1.SourceWord
+		restated bool
+	}{
+		"the key by its own name":                 {key: "file:///etc/pki/rpm-gpg/refit-kubernetes"},
+		"the key with an ending":                  {key: "file:///etc/pki/rpm-gpg/refit-kubernetes.asc"},
+		"the key by a path":                       {key: "/etc/pki/rpm-gpg/refit-kubernetes.asc"},
+		"the key with rpm's prefix":               {key: "file:///etc/pki/rpm-gpg/RPM-GPG-KEY-refit-kubernetes"},
+		"the key with rpm's prefix and an ending": {key: "file:///etc/pki/rpm-gpg/RPM-GPG-KEY-refit-kubernetes.gpg"},
+		"a flat suite in spec":                    {key: "file:///etc/pki/rpm-gpg/refit-kubernetes", suites: []v1alpha1.SourceWord{"/"}},
+		"a suite of apt's in spec":                {key: "file:///etc/pki/rpm-gpg/refit-kubernetes", suites: []v1alpha1.SourceWord{"bookworm"}},
+		"another key":                             {key: "file:///etc/pki/rpm-gpg/RPM-GPG-KEY-kubernetes", restated: true},
+		"a key whose name only ends so":           {key: "file:///etc/pki/rpm-gpg/not-refit-kubernetes", restated: true},
+		"another key besides":                     {key: "file:///etc/pki/rpm-gpg/other file:///etc/pki/rpm-gpg/refit-kubernetes", restated: true},
+		"a key to be fetched":                     {key: "https://mirror.corp/refit-kubernetes.asc", restated: true},
+		"no key":                                  {restated: true},
+	} {
+		for _, manager := range []string{"dnf", "zypper"} {
+			t.Run(manager+": "+name, func(t *testing.T) {
+				f := withSource(uri, "kubelet")
+				f.Packages.Manager = manager
+				f.Packages.Sources = []SourceFacts{{File: newSourceFile(manager, "k8s"), URI: uri, SignedBy: tc.key, Provides: []string{"kubelet"}}}
+				spec := worker()
+				spec.PackageSources = []v1alpha1.PackageSource{{Name: "kubernetes", URI: "https://mirror.corp/kubernetes/{minor}/rpm/", Suites: tc.suites, SignedBy: "refit-kubernetes"}}
+				request, changes, err := Sources(f, kubeletTarget("v1.30.4"), spec)
+				require.NoError(t, err)
+				require.Len(t, request.Sources, 1)
+				assert.Empty(t, request.Sources[0].Suites)
+				assert.Empty(t, request.Sources[0].Components)
+				if !tc.restated {
+					assert.Empty(t, changes)
+				} else {
+					require.Len(t, changes, 1)
+					assert.Equal(t, SourceChange{Name: "kubernetes", File: newSourceFile(manager, "k8s"), From: uri, To: uri, SignedBy: "refit-kubernetes", Was: &SourceWords{SignedBy: tc.key}}, changes[0])
+				}
+
+				f.Packages.Sources[0].URI = old
+				_, changes, err = Sources(f, kubeletTarget("v1.30.4"), spec)
+				require.NoError(t, err)
+				require.Len(t, changes, 1)
+				assert.Equal(t, tc.restated, changes[0].Was != nil, "the key is told with the URI only where it is another")
+			})
+		}
+	}
+}
+
 func TestNoRepositoryIsGuessed(t *testing.T) {
 	_, _, err := Sources(withSource("https://pkgs.k8s.io/core:/stable:/v1.29/deb/"), kubeletTarget("v1.30.4"), worker())
 	blocked := requireBlocked(t, err, ReasonSourceUnknown)

@@ -27,6 +27,10 @@ const (
 	StepRunHook         StepKind = "RunHook"
 	StepReboot          StepKind = "Reboot"
 	StepVerify          StepKind = "Verify"
+
+	StepKubeadmRenewCertificates StepKind = "KubeadmRenewCertificates" // comes with StepRestartStaticPod
+	StepRestartStaticPod         StepKind = "RestartStaticPod"
+	StepRestoreCertificates      StepKind = "RestoreCertificates" // undoes a renewal; no plan has it
 )
 
 // Step is one unit of work, as data: serialisable, printable, comparable. Only the
@@ -40,6 +44,8 @@ type Step struct {
 	File     *FileChange     `json:"file,omitempty"`     // WriteConfig
 	Kubeadm  *KubeadmUpgrade `json:"kubeadm,omitempty"`  // KubeadmUpgrade; Stage: the upgrade whose images are to be there
 	Images   []string        `json:"images,omitempty"`   // Stage
+	Renewal  *Renewal        `json:"renewal,omitempty"`  // KubeadmRenewCertificates
+	Pod      string          `json:"pod,omitempty"`      // RestartStaticPod: the component, such as etcd
 	Hook     string          `json:"hook,omitempty"`     // RunHook
 	Reason   string          `json:"reason,omitempty"`   // Reboot
 	Expect   *Expectation    `json:"expect,omitempty"`   // Preflight, Verify
@@ -113,6 +119,14 @@ type KubeadmUpgrade struct {
 	IgnorePreflightErrors []string `json:"ignorePreflightErrors,omitempty"`
 	// Images that kubeadm will need, staged before.
 	Images []string `json:"images,omitempty"`
+}
+
+// Renewal renews every certificate that kubeadm manages.
+type Renewal struct {
+	// Before is how long each must be good for afterwards, as spec has it: one that is not would be renewed again at once.
+	Before string `json:"before"`
+	// Due are those that end sooner.
+	Due []CertFacts `json:"due,omitempty"`
 }
 
 // Expectation is what must be observed. Empty fields are not looked at. Versions are

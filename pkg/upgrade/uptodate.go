@@ -40,6 +40,9 @@ func UpToDate(spec v1alpha1.MachineSpec, status v1alpha1.MachineStatus) (ok bool
 	if rebootOutstanding(spec, status) {
 		d.outdated = append(d.outdated, firstOf(status.OS.RebootStays, "the host asks for a reboot"))
 	}
+	if due := RenewalReported(spec, status); due != "" {
+		d.outdated = append(d.outdated, due)
+	}
 	return d.verdict()
 }
 

@@ -11,8 +11,20 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// ExitCode of a command line that cannot be meant.
-const ExitCode = 2
+// The exit codes of the programs. Only refit-agent apply has the last two: it is the one
+// command whose answer is how an operation went.
+const (
+	// ExitFault: something broke, or nobody knows how it went; it may be worth another try.
+	ExitFault = 1
+	// ExitCode of a command line, or a file, that cannot be meant.
+	ExitCode = 2
+	// ExitRefused: an answer, not a fault; nothing was done, and the message says what would help.
+	ExitRefused = 3
+	// ExitRolledBack: the operation failed, and the host runs what it ran before.
+	ExitRolledBack = 4
+	// ExitNotRolledBack: the operation failed and something of it stays, or it has stopped before its end.
+	ExitNotRolledBack = 5
+)
 
 // Error is a mistake on the command line: nothing was begun.
 type Error struct{ cause error }

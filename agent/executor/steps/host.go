@@ -50,6 +50,8 @@ type Runtime interface {
 // Kubeadm is the kubeadm program of the host.
 type Kubeadm interface {
 	Upgrade(ctx context.Context, upgrade upgrade.KubeadmUpgrade) error
+	// RenewCertificates renews all that kubeadm manages; what it cannot renew is no error.
+	RenewCertificates(ctx context.Context) error
 }
 
 // Kubelet is the kubelet that runs.
@@ -63,6 +65,16 @@ type Kubelet interface {
 type ControlPlane interface {
 	Version(ctx context.Context) (string, error)
 	Livez(ctx context.Context) error
+}
+
+// StaticPods are the components of the control plane that the kubelet runs from manifests on disk.
+type StaticPods interface {
+	// Container is the id of the container that runs for a component; "" when none does.
+	Container(ctx context.Context, component string) (string, error)
+	// Stop ends a container in good order; the kubelet starts another one.
+	Stop(ctx context.Context, container string) error
+	// Answers says that a component is well, and serves the certificate that is on disk where it serves one of kubeadm's.
+	Answers(ctx context.Context, component string) error
 }
 
 // Facts is everything that the host says of itself.
@@ -110,6 +122,7 @@ type Host struct {
 	Kubeadm      Kubeadm
 	Kubelet      Kubelet
 	ControlPlane ControlPlane
+	StaticPods   StaticPods
 	Facts        Facts
 	Files        Files
 	Backups      Backups

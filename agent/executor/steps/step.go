@@ -68,6 +68,10 @@ var kinds = map[upgrade.StepKind]Kind{
 	upgrade.StepRunHook:         {Do: runHook, Deadline: 30 * time.Minute, UsesUnits: true},
 	upgrade.StepReboot:          {Do: reboot, Deadline: 30 * time.Minute, Interruptible: true, Counted: true, UsesUnits: true},
 	upgrade.StepVerify:          {Do: verify, Deadline: 10 * time.Minute, Interruptible: true, UsesUnits: true},
+
+	upgrade.StepKubeadmRenewCertificates: {Do: kubeadmRenewCertificates, Capture: captureCertificates, Deadline: 10 * time.Minute, UsesUnits: true},
+	upgrade.StepRestartStaticPod:         {Do: restartStaticPod, Deadline: 10 * time.Minute, Interruptible: true, UsesUnits: true},
+	upgrade.StepRestoreCertificates:      {Do: restoreCertificates, Deadline: 2 * time.Minute},
 }
 
 // For is the kind of a step; false for one that the executor does not know.

@@ -68,9 +68,12 @@ func (a *Apt) offers() packagefile.Offers { return packagefile.Offers(a.state("a
 
 func (a *Apt) dpkgDir() string { return a.path("var/lib/dpkg") }
 
-// apt is the argument vector of an apt program on this root.
+// apt is the argument vector of an apt program on this root. It never tries a fetch again,
+// whatever the host's configuration says: the caller does, with backoff and from the
+// beginning. In an apt that resumes a download, what was verified may be replaced by
+// whoever is between it and the mirror (CVE-2026-109518).
 func (a *Apt) apt(program string, args ...string) []string {
-	argv := []string{program, "-o", "Dpkg::Use-Pty=0", "-o", "APT::Color=0"}
+	argv := []string{program, "-o", "Dpkg::Use-Pty=0", "-o", "APT::Color=0", "-o", "Acquire::Retries=0"}
 	if a.Root != "/" {
 		argv = append(argv, "-o", "Dir="+a.Root, "-o", "Dir::State::status="+a.path("var/lib/dpkg/status"), "-o", "Dpkg::Options::=--root="+a.Root)
 	}

@@ -24,7 +24,6 @@ func (a *Apt) privateIn(dir string) []string {
 		"-o", "Dir::Etc::sourceparts=" + a.state(dir, "sources.d"),
 		"-o", "Acquire::Languages=none",
 		"-o", "Acquire::GzipIndexes=false",
-		"-o", "Acquire::Retries=0", // the caller retries, with backoff
 		"-o", "Acquire::http::Timeout=30",
 		"-o", "Acquire::https::Timeout=30",
 	}
@@ -33,7 +32,7 @@ func (a *Apt) privateIn(dir string) []string {
 // Candidates fetches the signed indexes of the sources in a request and returns what
 // they offer of its packages. apt itself verifies the signatures.
 func (a *Apt) Candidates(ctx context.Context, request upgrade.CandidateRequest) ([]upgrade.Candidate, error) {
-	if err := checkNames(request.Packages); err != nil {
+	if err := kind.CheckNames(request.Packages); err != nil {
 		return nil, err
 	}
 	if request.Security {

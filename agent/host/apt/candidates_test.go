@@ -27,7 +27,7 @@ func TestARepositoryThatIsGoneIsNotTriedForever(t *testing.T) {
 	h.trust("kubernetes")
 	r := newRepository(t, deb{name: "kubelet", version: "1"})
 	for _, status := range []int{http.StatusForbidden, http.StatusNotFound} {
-		r.answer(status)
+		r.Answer(status)
 		_, err := h.Candidates(t.Context(), request(r.uri()))
 		assert.True(t, assertReason(t, err, "RepoUnavailable").Terminal)
 	}
@@ -37,7 +37,7 @@ func TestARepositoryThatIsAwayMayComeBack(t *testing.T) {
 	h := newHost(t)
 	h.trust("kubernetes")
 	r := newRepository(t, deb{name: "kubelet", version: "1"})
-	r.answer(http.StatusServiceUnavailable)
+	r.Answer(http.StatusServiceUnavailable)
 	_, err := h.Candidates(t.Context(), request(r.uri()))
 	assert.False(t, assertReason(t, err, "RepoUnreachable").Terminal)
 

@@ -1,6 +1,7 @@
 package apt
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -17,6 +18,9 @@ var fetchFailures = []struct {
 	advice   string
 }{
 	{regexp.MustCompile(`list of sources could not be read|Malformed (entry|line|stanza)`), "SourceInvalid", true, "apt does not understand the source"},
+	// It is no signature at all, so there is none to be renewed on the host.
+	{regexp.MustCompile(`Clearsigned file isn't valid, got 'NOSPLIT'|does the network require authentication`), "RepoUnreachable", false, "something else than the repository answers there: a proxy, or a page to log in"},
+	{regexp.MustCompile(`Release file for \S+ is (expired|not valid yet)`), "RepoExpired", false, "the mirror is no longer renewed, or the host's clock is wrong"},
 	{
 		regexp.MustCompile(`EXPKEYSIG|NO_PUBKEY|BADSIG|KEYEXPIRED|REVKEYSIG|signatures? (couldn't be verified|were invalid)|At least one invalid signature|not live until|Sub-process .*gpgv? returned an error`),
 		"RepoSignature", true, "renew the repository's key on the host; signature checks are never turned off",
@@ -47,7 +51,7 @@ func fetchFailure(doing, output string, err error) error {
 	if err == nil {
 		return wait("RepoUnreachable", "%s: %s", doing, lines)
 	}
-	return &upgrade.Blocked{Reason: "RepoUnreachable", Message: fmt.Sprintf("%s: %s", doing, firstNonEmpty(lines, err.Error()))}
+	return &upgrade.Blocked{Reason: "RepoUnreachable", Message: fmt.Sprintf("%s: %s", doing, cmp.Or(lines, err.Error()))}
 }
 
 // complaints are the error and warning lines of apt, without progress and notes.
@@ -62,13 +66,4 @@ func complaints(output string) string {
 		}
 	}
 	return strings.Join(kept, "; ")
-}
-
-func firstNonEmpty(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
 }

@@ -23,6 +23,8 @@ func TestWhatAptSaysOfAFailedFetchDecidesWhetherItMayPass(t *testing.T) {
 		"too many requests":            {"E: Failed to fetch https://x/InRelease  429  Too Many Requests", "RepoUnreachable", false},
 		"no name":                      {"W: Failed to fetch https://x/InRelease  Temporary failure resolving 'x'", "RepoUnreachable", false},
 		"a mirror in the middle":       {"E: Failed to fetch https://x/Packages.gz  Hash Sum mismatch", "DigestMismatch", false},
+		"an index of long ago":         {"E: Release file for http://x/deb/InRelease is expired (invalid since 5d 1h 2min 3s). Updates for this repository will not be applied.", "RepoExpired", false},
+		"an index of tomorrow":         {"E: Release file for http://x/deb/InRelease is not valid yet (invalid for another 23h 59min 59s). Updates for this repository will not be applied.", "RepoExpired", false},
 		"never signed":                 {"E: The repository 'https://x ./ Release' is not signed.", "RepoSignature", true},
 		"a full disk":                  {"E: Write error - write (28: No space left on device)", "NoSpace", false},
 		"a source apt does not accept": {"E: Invalid value set for option Signed-By\nE: The list of sources could not be read.", "SourceInvalid", true},

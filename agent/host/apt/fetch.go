@@ -6,33 +6,16 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/refit-dev/refit/agent/host/command"
-	"github.com/refit-dev/refit/agent/host/files"
 	"github.com/refit-dev/refit/agent/host/packagefile"
-	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
-// fetch puts a file with a known digest into a directory. One that is there already is not fetched again.
+// fetch puts a file with a known digest to a path. One that is there already is not fetched again.
 func (a *Apt) fetch(ctx context.Context, uri, sha256, target string) error {
-	err := packagefile.Verify(target, sha256)
-	if err == nil {
-		return nil
-	}
-	var mismatch *upgrade.Blocked
-	if !errors.Is(err, fs.ErrNotExist) && !errors.As(err, &mismatch) {
-		return err
-	}
-	partial := a.state("apt/download", filepath.Base(target))
-	if err := a.download(ctx, uri, sha256, partial); err != nil {
-		return err
-	}
-	defer os.Remove(partial) //nolint:errcheck // a leftover is overwritten next time
-	if err := packagefile.Verify(partial, sha256); err != nil {
-		return err
-	}
-	return files.CopyAtomic(target, partial, 0o644)
+	return packagefile.Fetch(uri, sha256, target, a.state("apt/download"), func(partial string) error {
+		return a.download(ctx, uri, sha256, partial)
+	})
 }
 
 // download uses apt's own transports, so that its proxies, credentials and client
@@ -40,9 +23,6 @@ func (a *Apt) fetch(ctx context.Context, uri, sha256, target string) error {
 func (a *Apt) download(ctx context.Context, uri, sha256, target string) error {
 	if err := checkURI(uri); err != nil {
 		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-		return fmt.Errorf("making the download directory: %w", err)
 	}
 	if err := os.Remove(target); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("removing an unfinished download: %w", err)

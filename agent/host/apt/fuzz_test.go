@@ -5,10 +5,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/refit-dev/refit/agent/host/command"
+	"github.com/refit-dev/refit/agent/host/packagefile"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
@@ -53,7 +55,7 @@ func FuzzIndex(f *testing.F) {
 			if !ok {
 				return
 			}
-			require.Regexp(t, validDigest, c.SHA256)
+			require.Regexp(t, packagefile.Digest, c.SHA256)
 			require.NotEmpty(t, c.Path)
 			require.GreaterOrEqual(t, c.Size, int64(0))
 			require.GreaterOrEqual(t, c.InstalledSize, int64(0))
@@ -253,7 +255,7 @@ func FuzzSimulation(f *testing.F) {
 			require.ErrorAs(t, err, &blocked)
 			require.NotEmpty(t, blocked.Reason)
 		}
-		if !validName.MatchString(name) || name == "kubelet" || name == "telnet" {
+		if !kind.Name.MatchString(name) || name == "kubelet" || name == "telnet" {
 			return
 		}
 		for _, line := range []string{
@@ -289,7 +291,7 @@ func FuzzCheckChange(f *testing.F) {
 	f.Add("-o", "1", "", "", "")
 	f.Add("a\nb", "1", "2\n", "f", digest)
 	f.Fuzz(func(t *testing.T, name, from, to, file, digest string) {
-		if checkChange(upgrade.PackageChange{Name: name, From: from, To: to, File: file, SHA256: digest}) != nil {
+		if kind.CheckChange(upgrade.PackageChange{Name: name, From: from, To: to, File: file, SHA256: digest}) != nil {
 			return
 		}
 		require.False(t, strings.HasPrefix(name, "-"))
@@ -297,8 +299,24 @@ func FuzzCheckChange(f *testing.F) {
 		if to != "" {
 			require.Equal(t, file, filepath.Base(file))
 			require.False(t, strings.HasPrefix(file, ".") || strings.HasPrefix(file, "-"))
-			require.Equal(t, filepath.Base(fileName(name, to)), fileName(name, to))
+			require.Equal(t, filepath.Base(kind.FileName(name, to)), kind.FileName(name, to))
 		}
+	})
+}
+
+// What apt's log says is told to people: on one line, short, and only of what is installed.
+func FuzzHistory(f *testing.F) {
+	f.Add(history)
+	f.Add("Start-Date: 2026-11-30  12:53:42\nCommandline: apt-get install --yes --no-install-recommends dnf-plugins-core\nInstall: dnf-plugins-core:amd64 (4.3.1-3)\nRemove: zypper:amd64 (1.14.42-2)\nEnd-Date: 2026-11-30  12:53:47\n")
+	f.Add("Start-Date: \x1b[31m" + strings.Repeat("x", 2000) + "\nRequested-By: \u202e\nInstall: kubelet (1), kubelet:i386 (0, 1)\n")
+	f.Fuzz(func(t *testing.T, log string) {
+		for name, text := range changedBy(log, map[string]string{"kubelet": "1.30.5-1.1", "runc": "1"}) {
+			require.Contains(t, []string{"kubelet", "runc"}, name)
+			require.LessOrEqual(t, len([]rune(text)), 420)
+			require.False(t, strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }), "%q", text)
+		}
+		added := "\n\nStart-Date: 2099-01-01\nUpgrade: kubelet:amd64 (1.30.4-1.1, 1.30.5-1.1)\n"
+		require.Contains(t, changedBy(log+added, map[string]string{"kubelet": "1.30.5-1.1"})["kubelet"], "2099-01-01", "no entry hides the next")
 	})
 }
 

@@ -65,7 +65,7 @@ func author(fields map[string]string) string {
 	if by := packagelog.Shown(fields["Requested-By"]); by != "" {
 		text += ", requested by " + by
 	}
-	if at := strings.Join(strings.Fields(fields["Start-Date"]), " "); at != "" {
+	if at := packagelog.Shown(fields["Start-Date"]); at != "" {
 		text += ", at " + at + " by the host's clock"
 	}
 	return text

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/refit-dev/refit/agent/host/command"
+	"github.com/refit-dev/refit/agent/host/packagefile"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
@@ -131,7 +132,7 @@ func stanzas(reader io.Reader, visit func(stanza)) error {
 func (s stanza) candidate(base string) (upgrade.Candidate, bool) {
 	size, err := strconv.ParseInt(s["size"], 10, 64)
 	digest := strings.ToLower(s["sha256"])
-	if err != nil || size < 0 || !validDigest.MatchString(digest) || s["filename"] == "" {
+	if err != nil || size < 0 || !packagefile.Digest.MatchString(digest) || s["filename"] == "" {
 		return upgrade.Candidate{}, false
 	}
 	installed, _ := strconv.ParseInt(s["installed-size"], 10, 64) // KiB; optional

@@ -1,6 +1,7 @@
 package apt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/refit-dev/refit/agent/host/command"
+	"github.com/refit-dev/refit/agent/host/packagefile"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
@@ -29,7 +31,7 @@ var quiet = []string{
 // right, the simulation as planned. After it: what dpkg has decides, not the exit
 // code. Changes that are there already are not made again.
 func (a *Apt) Install(ctx context.Context, changes []upgrade.PackageChange, dir string) error {
-	if err := checkChanges(changes); err != nil {
+	if err := kind.CheckChanges(changes); err != nil {
 		return err
 	}
 	if err := a.mend(ctx, changes, dir); err != nil {
@@ -47,7 +49,7 @@ func (a *Apt) Install(ctx context.Context, changes []upgrade.PackageChange, dir 
 }
 
 func (a *Apt) ready(ctx context.Context, changes []upgrade.PackageChange, dir string) error {
-	if err := a.verifyStaged(ctx, changes, dir); err != nil {
+	if err := a.store().Verify(ctx, changes, dir); err != nil {
 		return err
 	}
 	if err := a.simulate(ctx, changes, dir, false); err != nil {
@@ -91,7 +93,7 @@ func (a *Apt) judge(ctx context.Context, changes []upgrade.PackageChange, result
 	case runErr != nil:
 		return lockOr(result, fmt.Errorf("installing packages: %w", errors.Join(runErr, repairErr)))
 	}
-	return refuse(upgrade.FindingTransactionLeavesAsItIs, "apt reported success, but %s is not at %s; held, phased or kept back: %s", left[0].Name, firstNonEmpty(left[0].To, "absent"), command.Tail(result.Output(), 1000))
+	return refuse(upgrade.FindingTransactionLeavesAsItIs, "apt reported success, but %s is not at %s; held, phased or kept back: %s", left[0].Name, cmp.Or(left[0].To, "absent"), command.Tail(result.Output(), 1000))
 }
 
 // lockOr tells a lock that was taken between our look and apt's from a real failure.
@@ -104,17 +106,11 @@ func lockOr(result command.Result, err error) error {
 
 // left are the changes that are not there yet.
 func (a *Apt) left(ctx context.Context, changes []upgrade.PackageChange) ([]upgrade.PackageChange, error) {
-	now, err := a.Query(ctx, changeNames(changes))
+	now, err := a.Query(ctx, packagefile.Names(changes))
 	if err != nil {
 		return nil, err
 	}
-	var left []upgrade.PackageChange
-	for _, c := range changes {
-		if !isDone(c, now) {
-			left = append(left, c)
-		}
-	}
-	return left, nil
+	return packagefile.Left(changes, now), nil
 }
 
 // Repair finishes what an interruption left half done, keeping the host's
@@ -149,7 +145,7 @@ func (a *Apt) Repair(ctx context.Context) error {
 // reportConfigFiles names the configuration files that a package brought in a new
 // version and that were kept as they are: somebody should look at them.
 func (a *Apt) reportConfigFiles(ctx context.Context, changes []upgrade.PackageChange) {
-	result, err := a.run(ctx, queryTimeout, append([]string{"dpkg-query", "--admindir=" + a.dpkgDir(), "-W", "-f", "${Conffiles}\n", "--"}, changeNames(changes)...))
+	result, err := a.run(ctx, queryTimeout, append([]string{"dpkg-query", "--admindir=" + a.dpkgDir(), "-W", "-f", "${Conffiles}\n", "--"}, packagefile.Names(changes)...))
 	if err != nil && command.ExitCode(err) != 1 {
 		return // only information
 	}

@@ -40,7 +40,7 @@ func TestAPackageGoesFromTheSignedIndexToTheHost(t *testing.T) {
 	assert.Empty(t, findings)
 	assert.Equal(t, []string{"kubelet 1.36.3-1.1 installed"}, h.versions("kubelet"), "staging changes nothing")
 
-	r.answer(500) // installing must not need the repository
+	r.Answer(500) // installing must not need the repository
 	require.NoError(t, h.Install(t.Context(), changes, h.StageDir()))
 	assert.Equal(t, []string{"kubelet 1.37.2-1.1 installed"}, h.versions("kubelet"))
 	assert.Equal(t, "new", h.read("usr/bin/kubelet"))
@@ -163,7 +163,7 @@ func TestNoMaintainerScriptRestartsAService(t *testing.T) {
 
 func TestFilesOfOldPlansGoAndThoseOfThisOneStay(t *testing.T) {
 	h := newHost(t)
-	require.NoError(t, h.stageDirs())
+	require.NoError(t, h.store().MakeDirs())
 	long := time.Now().Add(-365 * 24 * time.Hour)
 	put := func(dir, name string, at time.Time) string {
 		path := filepath.Join(dir, name)
@@ -176,7 +176,7 @@ func TestFilesOfOldPlansGoAndThoseOfThisOneStay(t *testing.T) {
 		put(h.StageDir(), "this.deb", long), put(h.StageDir(), "young.deb", time.Now()),
 		put(h.BackupDir(), "kubelet_2.deb", long), put(h.BackupDir(), "kubelet_2.deb.sha256", long),
 	}
-	require.NoError(t, h.prune([]upgrade.PackageChange{{Name: "kubelet", From: "2", To: "3", File: "this.deb"}}, time.Now()))
+	require.NoError(t, h.store().Prune([]upgrade.PackageChange{{Name: "kubelet", From: "2", To: "3", File: "this.deb"}}, time.Now()))
 	for _, path := range gone {
 		assert.NoFileExists(t, path)
 	}

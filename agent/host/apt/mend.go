@@ -10,6 +10,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/refit-dev/refit/agent/host/command"
+	"github.com/refit-dev/refit/agent/host/packagefile"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
@@ -38,7 +39,7 @@ func (a *Apt) mend(ctx context.Context, changes []upgrade.PackageChange, dir str
 
 // halfInstalled are those of the changes whose package was cut off while it was unpacked.
 func (a *Apt) halfInstalled(ctx context.Context, changes []upgrade.PackageChange) ([]upgrade.PackageChange, error) {
-	now, err := a.Query(ctx, changeNames(changes))
+	now, err := a.Query(ctx, packagefile.Names(changes))
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +57,7 @@ func (a *Apt) halfInstalled(ctx context.Context, changes []upgrade.PackageChange
 }
 
 func (a *Apt) unpackAgain(ctx context.Context, changes []upgrade.PackageChange, dir string) error {
-	if err := a.verifyStaged(ctx, changes, dir); err != nil {
+	if err := a.store().Verify(ctx, changes, dir); err != nil {
 		return err
 	}
 	if err := a.waitLock(ctx); err != nil {
@@ -70,10 +71,10 @@ func (a *Apt) unpackAgain(ctx context.Context, changes []upgrade.PackageChange, 
 	for _, c := range changes {
 		args = append(args, filepath.Join(dir, c.File))
 	}
-	logr.FromContextOrDiscard(ctx).Info("Unpacking again what was cut off", "packages", changeNames(changes))
+	logr.FromContextOrDiscard(ctx).Info("Unpacking again what was cut off", "packages", packagefile.Names(changes))
 	result, runErr := a.run(ctx, a.InstallTimeout, a.dpkg(args...), append(env, quiet...)...)
 	if runErr != nil {
-		runErr = fmt.Errorf("unpacking %s again: %w: %s", strings.Join(changeNames(changes), ", "), runErr, command.Tail(result.Output(), 1000))
+		runErr = fmt.Errorf("unpacking %s again: %w: %s", strings.Join(packagefile.Names(changes), ", "), runErr, command.Tail(result.Output(), 1000))
 	}
 	return errors.Join(runErr, restore())
 }

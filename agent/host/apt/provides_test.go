@@ -21,7 +21,7 @@ func minors(t *testing.T, repositories map[string]*repository) string {
 	mux := http.NewServeMux()
 	for minor, r := range repositories {
 		prefix := "/" + minor
-		mux.Handle(prefix+"/deb/", http.StripPrefix(prefix, http.HandlerFunc(r.serve)))
+		mux.Handle(prefix+"/deb/", http.StripPrefix(prefix, r))
 	}
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)

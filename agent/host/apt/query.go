@@ -6,23 +6,18 @@ import (
 	"strings"
 
 	"github.com/refit-dev/refit/agent/host/command"
+	"github.com/refit-dev/refit/agent/host/packagefile"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
-// StateInstalled is the state of a package that is whole. In any other state its
-// version must not be taken for what is installed.
-const StateInstalled = "installed"
+// StateInstalled is the state of a package that is whole.
+const StateInstalled = packagefile.StateInstalled
 
 // Query is the state of packages as dpkg has it; a package that dpkg does not know,
 // or of which only configuration files are left, is left out. So is a name that dpkg
 // could not have: nobody has installed that, and the others are known all the same.
 func (a *Apt) Query(ctx context.Context, names []string) ([]upgrade.InstalledPackage, error) {
-	var possible []string
-	for _, name := range names {
-		if checkNames([]string{name}) == nil {
-			possible = append(possible, name)
-		}
-	}
+	possible := kind.Possible(names)
 	if len(possible) == 0 {
 		return nil, nil // no name at all would ask dpkg for every package
 	}

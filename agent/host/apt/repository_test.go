@@ -1,23 +1,23 @@
 package apt
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/refit-dev/refit/agent/host/command"
+	"github.com/refit-dev/refit/agent/host/hostfake/mirror"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
@@ -45,11 +45,25 @@ func newHost(t *testing.T) *host {
 	for _, file := range []string{"var/lib/dpkg/status", "var/lib/dpkg/available"} {
 		require.NoError(t, os.WriteFile(filepath.Join(root, file), nil, 0o644))
 	}
+	// What this machine is configured with is not of this host.
+	require.NoError(t, os.WriteFile(filepath.Join(root, "apt.conf"), []byte("Dir \""+root+"\";\n"), 0o644))
 	a := New(root)
+	a.Runner = configured{command.Exec{}, filepath.Join(root, "apt.conf")}
 	a.LockTimeout = 2 * time.Second
 	// Scripts run outside of the root, which has no shell; they find it in DPKG_ROOT.
 	a.DpkgOptions = []string{"--force-script-chrootless"}
 	return &host{Apt: a, t: t}
+}
+
+// configured runs programs with the configuration of a host.
+type configured struct {
+	command.Runner
+	file string
+}
+
+func (r configured) Run(ctx context.Context, c command.Command) (command.Result, error) {
+	c.Env = append(slices.Clone(c.Env), "APT_CONFIG="+r.file)
+	return r.Runner.Run(ctx, c)
 }
 
 // deb is a package to be built.
@@ -91,84 +105,40 @@ func (d deb) build(t *testing.T) string {
 
 // repository is a signed flat repository on loopback, laid out as the public one of Kubernetes.
 type repository struct {
-	t       *testing.T
-	dir     string
-	server  *httptest.Server
-	mu      sync.Mutex
-	status  int // answered to everything, when set
-	fetched []string
-	label   string // of its Release
+	*mirror.Server
+	t     *testing.T
+	dir   string
+	label string // of its Release
 	// published moves on with every publication.
 	published time.Duration
+	// dated and validUntil are what the signed index says of itself; now and for ever unless they are set.
+	dated, validUntil time.Time
+	// signer is the key that signs the index, refit-test unless it is set.
+	signer string
 }
 
-var (
-	gpgOnce sync.Once
-	gpgHome string
-	gpgErr  error
-)
-
-// signer makes one throw-away key for all tests; gpg's agent dies with its home.
-func signer(t *testing.T) string {
-	t.Helper()
-	gpgOnce.Do(func() {
-		if gpgHome, gpgErr = os.MkdirTemp("", "refit-gpg"); gpgErr != nil {
-			return
-		}
-		_, gpgErr = gpg(t, "--quick-generate-key", "refit-test", "ed25519", "sign", "never")
-	})
-	require.NoError(t, gpgErr)
-	return gpgHome
-}
-
-func gpg(t *testing.T, args ...string) (string, error) {
-	argv := append([]string{"gpg", "--homedir", gpgHome, "--batch", "--yes", "--passphrase", "", "--pinentry-mode", "loopback"}, args...)
-	result, err := command.Exec{}.Run(t.Context(), command.Command{Argv: argv})
-	return result.Stdout, err
-}
+var keys = &mirror.Keys{Algorithm: "ed25519", Names: []string{"refit-test", "refit-other"}}
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if gpgHome != "" {
-		_, _ = command.Exec{}.Run(context.Background(), command.Command{Argv: []string{"gpgconf", "--homedir", gpgHome, "--kill", "all"}})
-		_ = os.RemoveAll(gpgHome)
-	}
+	keys.Remove()
 	os.Exit(code)
 }
 
 func newRepository(t *testing.T, debs ...deb) *repository {
 	t.Helper()
-	r := &repository{t: t, dir: t.TempDir()}
-	r.server = httptest.NewServer(http.HandlerFunc(r.serve))
-	t.Cleanup(r.server.Close)
+	r := &repository{t: t, Server: mirror.Serve(t)}
+	r.dir = filepath.Join(r.Dir, "deb")
+	require.NoError(t, os.Mkdir(r.dir, 0o755))
 	r.publish(debs...)
 	return r
 }
 
-func (r *repository) serve(w http.ResponseWriter, req *http.Request) {
-	r.mu.Lock()
-	status := r.status
-	r.fetched = append(r.fetched, req.URL.Path)
-	r.mu.Unlock()
-	if status != 0 {
-		w.WriteHeader(status)
-		return
-	}
-	http.StripPrefix("/deb", http.FileServer(http.Dir(r.dir))).ServeHTTP(w, req)
-}
-
-func (r *repository) uri() string { return r.server.URL + "/deb/" }
-
-func (r *repository) answer(status int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.status = status
-}
+func (r *repository) uri() string { return r.URL + "/deb/" }
 
 // publish writes Packages and a signed InRelease over what was there.
 func (r *repository) publish(debs ...deb) {
 	r.t.Helper()
-	signer(r.t)
 	var packages strings.Builder
 	for _, d := range debs {
 		path := d.build(r.t)
@@ -190,29 +160,31 @@ func (r *repository) publish(debs ...deb) {
 
 func (r *repository) sign(packages string) {
 	sum := sha256.Sum256([]byte(packages))
-	release := fmt.Sprintf("Origin: test\nLabel: "+r.label+"\nDate: %s\nArchitectures: amd64 arm64 all\nSHA256:\n %s %d Packages\n",
-		time.Now().UTC().Format("Mon, 02 Jan 2006 15:04:05 MST"), hex.EncodeToString(sum[:]), len(packages))
+	const form = "Mon, 02 Jan 2006 15:04:05 MST"
+	dated, until := time.Now(), ""
+	if !r.dated.IsZero() {
+		dated = r.dated
+	}
+	if !r.validUntil.IsZero() {
+		until = "Valid-Until: " + r.validUntil.UTC().Format(form) + "\n"
+	}
+	release := fmt.Sprintf("Origin: test\nLabel: "+r.label+"\nDate: %s\n%sArchitectures: amd64 arm64 all\nSHA256:\n %s %d Packages\n",
+		dated.UTC().Format(form), until, hex.EncodeToString(sum[:]), len(packages))
 	plain := filepath.Join(r.t.TempDir(), "Release")
 	require.NoError(r.t, os.WriteFile(plain, []byte(release), 0o644))
-	_, err := gpg(r.t, "--clearsign", "-o", filepath.Join(r.dir, "InRelease"), plain)
-	require.NoError(r.t, err)
+	keys.GPG(r.t, "--clearsign", "--local-user", cmp.Or(r.signer, "refit-test"), "-o", filepath.Join(r.dir, "InRelease"), plain)
 	// Servers tell time in seconds; two publications within one must not look like the same.
 	r.published += time.Minute
 	stamp := time.Now().Add(r.published - time.Hour)
 	require.NoError(r.t, os.Chtimes(filepath.Join(r.dir, "InRelease"), stamp, stamp))
 }
 
-func (r *repository) write(name, content string) {
-	require.NoError(r.t, os.WriteFile(filepath.Join(r.dir, name), []byte(content), 0o644))
-}
+func (r *repository) write(name, content string) { r.Write(r.t, "deb/"+name, []byte(content)) }
 
 // trust puts the repository's key on the host under a name.
 func (h *host) trust(name string) {
 	h.t.Helper()
-	signer(h.t)
-	key, err := gpg(h.t, "--armor", "--export", "refit-test")
-	require.NoError(h.t, err)
-	require.NoError(h.t, os.WriteFile(h.path("etc/apt/keyrings", name+".asc"), []byte(key), 0o644))
+	require.NoError(h.t, os.WriteFile(h.path("etc/apt/keyrings", name+".asc"), []byte(keys.Public(h.t, "refit-test")), 0o644))
 }
 
 // candidates asks a repository for all versions of some packages.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/refit-dev/refit/agent/host/command"
 	"github.com/refit-dev/refit/agent/host/files"
+	"github.com/refit-dev/refit/agent/host/packagefile"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
@@ -37,7 +38,7 @@ func (a *Apt) securityUpdates(ctx context.Context, apart []string) ([]upgrade.Ca
 	if err != nil {
 		return nil, err
 	}
-	offered, err := a.securityOffers(ctx, sources, append(changeNames(changes), held...))
+	offered, err := a.securityOffers(ctx, sources, append(packagefile.Names(changes), held...))
 	if err != nil {
 		return nil, err
 	}

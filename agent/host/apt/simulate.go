@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/refit-dev/refit/agent/host/command"
+	"github.com/refit-dev/refit/agent/host/packagefile"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
@@ -74,7 +75,7 @@ func (a *Apt) simulate(ctx context.Context, changes []upgrade.PackageChange, dir
 	if err != nil {
 		return fmt.Errorf("simulating the transaction: %w", err)
 	}
-	done, err := a.Query(ctx, changeNames(changes))
+	done, err := a.Query(ctx, packagefile.Names(changes))
 	if err != nil {
 		return err
 	}
@@ -115,20 +116,11 @@ func compare(output string, changes []upgrade.PackageChange, now []upgrade.Insta
 		}
 	}
 	for _, c := range changes {
-		if !seen[c.Name] && !isDone(c, now) {
+		if !seen[c.Name] && !packagefile.Done(c, now) {
 			return refuse(upgrade.FindingTransactionLeavesAsItIs, "apt would leave %s as it is instead of %s; is it kept back or on hold?\n%s", c.Name, describeTo(c), command.Tail(output, 500))
 		}
 	}
 	return nil
-}
-
-func isDone(c upgrade.PackageChange, now []upgrade.InstalledPackage) bool {
-	for _, p := range now {
-		if p.Name == c.Name {
-			return p.State == StateInstalled && p.Version == c.To
-		}
-	}
-	return c.To == ""
 }
 
 func describeTo(c upgrade.PackageChange) string {
@@ -136,12 +128,4 @@ func describeTo(c upgrade.PackageChange) string {
 		return "removing it"
 	}
 	return "installing " + c.To
-}
-
-func changeNames(changes []upgrade.PackageChange) []string {
-	names := make([]string, 0, len(changes))
-	for _, c := range changes {
-		names = append(names, c.Name)
-	}
-	return names
 }

@@ -81,10 +81,47 @@ func (g *gathering) kubeconfigCertificates() error {
 }
 
 func (g *gathering) addCertificate(path string, c *x509.Certificate) {
-	fact := upgrade.CertFacts{Path: path, Subject: c.Subject.CommonName, NotAfter: c.NotAfter.UTC()}
+	fact := upgrade.CertFacts{Path: path, Subject: c.Subject.CommonName, NotAfter: c.NotAfter.UTC(), ManagedBy: g.managerOf(path)}
 	if !slices.Contains(g.facts.Certs, fact) {
 		g.facts.Certs = append(g.facts.Certs, fact)
 	}
+}
+
+// kubeadmCAs are the certificates that kubeadm certs renew renews, and the key that signs each.
+var kubeadmCAs = map[string]string{
+	"/etc/kubernetes/pki/apiserver.crt":                "/etc/kubernetes/pki/ca.key",
+	"/etc/kubernetes/pki/apiserver-kubelet-client.crt": "/etc/kubernetes/pki/ca.key",
+	"/etc/kubernetes/admin.conf":                       "/etc/kubernetes/pki/ca.key",
+	"/etc/kubernetes/super-admin.conf":                 "/etc/kubernetes/pki/ca.key",
+	"/etc/kubernetes/controller-manager.conf":          "/etc/kubernetes/pki/ca.key",
+	"/etc/kubernetes/scheduler.conf":                   "/etc/kubernetes/pki/ca.key",
+	"/etc/kubernetes/pki/front-proxy-client.crt":       "/etc/kubernetes/pki/front-proxy-ca.key",
+	"/etc/kubernetes/pki/apiserver-etcd-client.crt":    "/etc/kubernetes/pki/etcd/ca.key",
+	"/etc/kubernetes/pki/etcd/server.crt":              "/etc/kubernetes/pki/etcd/ca.key",
+	"/etc/kubernetes/pki/etcd/peer.crt":                "/etc/kubernetes/pki/etcd/ca.key",
+	"/etc/kubernetes/pki/etcd/healthcheck-client.crt":  "/etc/kubernetes/pki/etcd/ca.key",
+}
+
+// managerOf says who renews a certificate. For an etcd that runs elsewhere kubeadm renews nothing.
+func (g *gathering) managerOf(path string) string {
+	key, ok := kubeadmCAs[path]
+	switch {
+	case strings.HasPrefix(path, "/var/lib/kubelet/pki/kubelet-client"):
+		return upgrade.ManagedByKubelet
+	case !ok:
+		return ""
+	case g.exists(key):
+		return upgrade.ManagedByKubeadm
+	case strings.Contains(key, "/etcd/") && !g.exists("/etc/kubernetes/manifests/etcd.yaml"):
+		return ""
+	}
+	return upgrade.ManagedByExternal
+}
+
+// exists: what may not be looked at is there.
+func (g *gathering) exists(path string) bool {
+	_, err := os.Stat(g.path(path))
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 var errNoCertificate = errors.New("no client certificate")

@@ -19,6 +19,7 @@ var foreignUnits = map[string]string{
 	"update-engine.service":       "update-engine",
 	"transactional-update.timer":  "transactional-update",
 	"rebootmgr.service":           "rebootmgr",
+	"os-update.timer":             "os-update",
 	"snapd.refresh.timer":         "snapd",
 }
 

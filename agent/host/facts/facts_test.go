@@ -377,10 +377,10 @@ func TestTheSystemDecidesWhoIsAskedForPackages(t *testing.T) {
 	assert.Equal(t, []string{"kubelet"}, facts.Packages.Broken)
 	assert.Equal(t, []upgrade.SourceFacts{{URI: "https://mirror.corp/"}}, facts.Packages.Sources)
 
-	require.NoError(t, os.WriteFile(filepath.Join(root, "etc/os-release"), []byte("ID=sles\n"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "etc/os-release"), []byte("ID=alpine\n"), 0o644))
 	facts, err = New(root, units{}).Facts(t.Context(), nil)
 	require.NoError(t, err)
-	assert.Contains(t, facts.Problems, upgrade.Problem{Field: "packages", Message: "UnsupportedOS: packages of this host are left alone: packages of zypper are not looked at yet"})
+	assert.Contains(t, facts.Problems, upgrade.Problem{Field: "packages", Message: "UnsupportedOS: packages of this host are left alone: its package manager is neither apt, dnf nor zypper, as far as os-release tells"})
 	assert.NotContains(t, fields(facts.Problems), "packages.sources", "said once")
 }
 
@@ -408,6 +408,12 @@ func TestARebootFileNamesItsPackages(t *testing.T) {
 	g := gather(New(tree(t, map[string]string{"run/reboot-required": "", "run/reboot-required.pkgs": "libc6\nlinux-image-x\nlibc6\n"}), units{}))
 	require.NoError(t, g.reboot(t.Context()))
 	assert.Equal(t, upgrade.RebootFacts{Required: true, Packages: []string{"libc6", "linux-image-x"}, Versions: []string{"libc6", "linux-image-x"}}, g.facts.Reboot)
+}
+
+func TestSUSEsOwnFileWantsAReboot(t *testing.T) {
+	g := gather(New(tree(t, map[string]string{"run/reboot-needed": ""}), units{}))
+	require.NoError(t, g.reboot(t.Context()))
+	assert.Equal(t, upgrade.RebootFacts{Required: true}, g.facts.Reboot)
 }
 
 func TestNamesAreSortedAndNotRepeated(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
-// reboot is what the host says: the flag file of Debian's packages, or a newer kernel
+// reboot is what the host says: the flag file of Debian's packages or SUSE's, or a newer kernel
 // of the same flavour than the one that runs.
 func (g *gathering) reboot(ctx context.Context) error {
 	for _, dir := range []string{"run", "var/run"} {
@@ -28,6 +28,9 @@ func (g *gathering) reboot(ctx context.Context) error {
 			}
 			break
 		}
+	}
+	if _, err := os.Stat(g.path("run/reboot-needed")); err == nil { // of libzypp
+		g.facts.Reboot.Required = true
 	}
 	return g.newerKernel(ctx)
 }
@@ -75,7 +78,7 @@ func (g *gathering) newerKernel(ctx context.Context) error {
 		}
 		if newer {
 			g.facts.Reboot.Required = true
-			name := kernelPackage(g.facts.OS.Family) + release
+			name := kernelPackage(g.facts.OS.Family, release) + release
 			g.facts.Reboot.Packages = append(g.facts.Reboot.Packages, name)
 			g.facts.Reboot.Versions = append(g.facts.Reboot.Versions, name)
 		}
@@ -104,15 +107,18 @@ var flavourPart = regexp.MustCompile(`[a-z][a-z0-9-]*$`)
 func flavour(release string) string { return flavourPart.FindString(release) }
 
 // kernelPackage is what the name of a kernel's package begins with.
-func kernelPackage(family string) string {
-	if family == osrelease.DNF {
+func kernelPackage(family, release string) string {
+	switch family {
+	case osrelease.DNF:
 		return "kernel-core-"
+	case osrelease.Zypper:
+		return "kernel-" + flavour(release) + "-"
 	}
 	return "linux-image-"
 }
 
 func (g *gathering) newer(ctx context.Context, release, than string) (bool, error) {
-	if g.facts.OS.Family == osrelease.DNF {
+	if g.facts.OS.Family == osrelease.DNF || g.facts.OS.Family == osrelease.Zypper {
 		return upgrade.CompareRPM(release, than) > 0, nil
 	}
 	_, err := g.Runner.Run(ctx, command.Command{Argv: []string{"dpkg", "--compare-versions", release, "gt", than}})

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"sort"
 	"strings"
+	"time"
 
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
@@ -43,6 +44,11 @@ func (f facts) read() upgrade.Facts {
 		}
 		if pkg.State != installed {
 			out.Packages.Broken = append(out.Packages.Broken, name)
+		}
+	}
+	for _, file := range certificates {
+		if end, err := time.Parse(time.RFC3339, h.Files[file].Content); err == nil {
+			out.Certs = append(out.Certs, upgrade.CertFacts{Path: file, NotAfter: end, ManagedBy: upgrade.ManagedByKubeadm})
 		}
 	}
 	sort.Strings(out.Packages.Holds)

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/refit-dev/refit/agent/executor/steps"
 	"github.com/refit-dev/refit/pkg/upgrade"
@@ -39,7 +40,10 @@ type State struct {
 	Runtime     string
 	Manifests   map[string]string // static pod manifests: component to version
 	Pods        map[string]string // running static pods: component to version
-	Sandboxes   int
+	// Containers count how often a static pod's container was started; Loaded is the certificate that it read then.
+	Containers map[string]int
+	Loaded     map[string]string
+	Sandboxes  int
 	// SandboxRuntime is the runtime that started the sandboxes.
 	SandboxRuntime string
 	// Effects counts what must not happen twice: a package unpacked, a hook run, a reboot.
@@ -61,6 +65,8 @@ type Host struct {
 	SameBootID bool
 	// Locked is how many looks at the package lock find it held by another process.
 	Locked int
+	// RenewedUntil is the end of the certificates that kubeadm issues.
+	RenewedUntil time.Time
 	// Down are units that do not come up when started.
 	Down map[string]bool
 }
@@ -80,6 +86,7 @@ func New(kubernetes, containerd string) *Host {
 		Kubelet:   "v" + kubernetes,
 		Runtime:   containerd,
 		Manifests: map[string]string{}, Pods: map[string]string{}, Effects: map[string]int{},
+		Containers: map[string]int{}, Loaded: map[string]string{},
 	}
 	for _, name := range []string{"kubelet", "kubeadm", "kubectl"} {
 		h.Packages[name] = Package{Version: kubernetes + "-1.1", State: "installed", Held: true}
@@ -99,11 +106,29 @@ func (h *Host) WithControlPlane(version string) *Host {
 
 var components = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
+// WithCertificates gives the host certificates of kubeadm that end at a time, and has its pods load them.
+func (h *Host) WithCertificates(end time.Time) *Host {
+	for _, file := range certificates {
+		h.Files[file] = File{end.UTC().Format(time.RFC3339), 0o600}
+	}
+	for c := range h.Pods {
+		h.run(c)
+	}
+	return h
+}
+
+// run starts the container of a static pod.
+func (h *Host) run(component string) {
+	h.Pods[component] = h.Manifests[component]
+	h.Containers[component]++
+	h.Loaded[component] = h.Files[loads[component]].Content
+}
+
 // Host is the fake as steps see it.
 func (h *Host) Host() steps.Host {
 	return steps.Host{
 		Packages: packages{h}, Sources: sources{h}, Units: units{h}, Runtime: runtime{h}, Kubeadm: kubeadm{h}, Kubelet: kubelet{h},
-		ControlPlane: controlPlane{h}, Facts: facts{h}, Files: files{h}, Backups: backups{h}, Hooks: hooks{h}, Boot: boot{h},
+		ControlPlane: controlPlane{h}, StaticPods: staticPods{h}, Facts: facts{h}, Files: files{h}, Backups: backups{h}, Hooks: hooks{h}, Boot: boot{h},
 		StageDir: "/stage", BackupDir: "/backup", HoldPath: "/etc/refit/hold",
 	}
 }
@@ -174,8 +199,8 @@ func (h *Host) startPods() {
 		return
 	}
 	h.Sandboxes, h.SandboxRuntime = 3, h.State.Runtime
-	for c, v := range h.Manifests {
-		h.Pods[c] = v
+	for c := range h.Manifests {
+		h.run(c)
 	}
 }
 

@@ -84,6 +84,12 @@ func (k *Kubeadm) Upgrade(ctx context.Context, u upgrade.KubeadmUpgrade) error {
 	return k.run(ctx, args)
 }
 
+// RenewCertificates renews every certificate that kubeadm manages on this host. One whose
+// CA's key is not here is skipped without an error: whoever calls looks at the dates.
+func (k *Kubeadm) RenewCertificates(ctx context.Context) error {
+	return k.run(ctx, []string{"certs", "renew", "all"})
+}
+
 // Version of the kubeadm program on disk.
 func (k *Kubeadm) Version(ctx context.Context) (string, error) {
 	result, err := k.Runner.Run(ctx, command.Command{Argv: []string{k.Program, "version", "-o", "short"}, Timeout: time.Minute})

@@ -42,6 +42,16 @@ func newKubeadm(t *testing.T, p *program) *Kubeadm {
 	return k
 }
 
+func TestARenewalIsOfAllCertificates(t *testing.T) {
+	p := &program{version: "v1.37.2"}
+	require.NoError(t, newKubeadm(t, p).RenewCertificates(t.Context()))
+	assert.Equal(t, [][]string{{"kubeadm", "certs", "renew", "all"}}, p.runs)
+	p.err, p.output = &command.Error{}, "error: unable to load the CA\n"
+	var failure *Failure
+	require.ErrorAs(t, newKubeadm(t, p).RenewCertificates(t.Context()), &failure)
+	assert.Contains(t, failure.Error(), "unable to load the CA")
+}
+
 func TestTheFirstHostAppliesAndTheOthersFollow(t *testing.T) {
 	for name, tc := range map[string]struct {
 		role v1alpha1.KubeadmRole

@@ -14,8 +14,9 @@ import (
 
 // Families of package managers.
 const (
-	Apt = "apt"
-	DNF = "dnf"
+	Apt    = "apt"
+	DNF    = "dnf"
+	Zypper = "zypper"
 )
 
 // Release is what os-release says, as far as anything is decided by it or told of it.

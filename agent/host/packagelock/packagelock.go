@@ -26,8 +26,21 @@ var files = []string{
 	"var/lib/rpm/.rpm.lock", "usr/lib/sysimage/rpm/.rpm.lock", "run/dnf/rpmtransaction.lock",
 }
 
-// pidFiles are the locks of dnf 4: they hold whose process they name.
-var pidFiles = []string{"var/lib/dnf/rpmdb_lock.pid", "var/cache/dnf/metadata_lock.pid"}
+// pidFile is a lock that is held by the process that it names.
+type pidFile struct {
+	path string
+	// programs that may hold it; nil for any. A number goes to another program in time.
+	programs []string
+}
+
+// pidFiles are the locks of dnf 4 and of libzypp, which empties its own at its end and
+// takes any process that it names for the holder.
+var pidFiles = []pidFile{
+	{"var/lib/dnf/rpmdb_lock.pid", []string{"dnf", "yum", "packagekit"}},
+	{"var/cache/dnf/metadata_lock.pid", []string{"dnf", "yum", "packagekit"}},
+	{"run/zypp.pid", nil},
+	{"run/zypp-rpm.pid", nil}, // of its helper for transactions, which may outlive it
+}
 
 // Holder is who holds the lock on the host under root now; nil when nobody does.
 func Holder(root string) (*upgrade.LockFacts, error) {
@@ -38,30 +51,41 @@ func Holder(root string) (*upgrade.LockFacts, error) {
 		}
 	}
 	for _, file := range pidFiles {
-		if holder := namedIn(filepath.Join(root, file)); holder != nil {
+		if holder := file.holder(root); holder != nil {
 			return holder, nil
 		}
 	}
 	return nil, nil
 }
 
-// namedIn is the process that a lock file names; nil when it has ended, or when its
-// number went to a program that manages no packages: dnf takes such a file for stale too.
-func namedIn(path string) *upgrade.LockFacts {
+// holder is the process that a lock file names; nil when it has ended, or when its number
+// went to a program that is none of those: dnf takes such a file for stale too.
+func (f pidFile) holder(root string) *upgrade.LockFacts {
+	path := filepath.Join(root, f.path)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil
 	}
 	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil || pid <= 0 {
-		return nil
-	}
-	line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
-	manages := func(program string) bool { return strings.Contains(string(line), program) }
-	if err != nil || !slices.ContainsFunc([]string{"dnf", "yum", "packagekit"}, manages) {
+	if err != nil || pid <= 0 || pid > maxPID || pid == os.Getpid() || !f.heldBy(pid) {
 		return nil
 	}
 	return &upgrade.LockFacts{PID: pid, Command: commandOf(pid), Path: path}
+}
+
+// maxPID is the kernel's own limit; a larger number would be taken for another one.
+const maxPID = 1 << 22
+
+func (f pidFile) heldBy(pid int) bool {
+	line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	switch {
+	case err == nil && len(line) == 0:
+		return false // ended, and not yet seen by its parent
+	case f.programs == nil:
+		// A unit with ProtectProc= may not see the process, but that it is there.
+		return err == nil || !errors.Is(unix.Kill(pid, 0), unix.ESRCH)
+	}
+	return err == nil && slices.ContainsFunc(f.programs, func(program string) bool { return strings.Contains(string(line), program) })
 }
 
 // holderOf opens the file for reading only: the agent may not write there, and a look needs no more.

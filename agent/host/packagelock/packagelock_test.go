@@ -39,3 +39,32 @@ func TestALockFileThatNamesAProcessHoldsAsLongAsThatManagesPackages(t *testing.T
 		assert.Nil(t, holder, name)
 	}
 }
+
+// libzypp takes any process that its file names for the holder, and empties the file at its end.
+func TestTheFileOfLibzyppHoldsAsLongAsItsProcessLives(t *testing.T) {
+	for _, file := range []string{"run/zypp.pid", "run/zypp-rpm.pid"} {
+		t.Run(file, func(t *testing.T) { holdsWhileItLives(t, file) })
+	}
+}
+
+func holdsWhileItLives(t *testing.T, file string) {
+	t.Helper()
+	root := t.TempDir()
+	path := filepath.Join(root, file)
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	program := exec.CommandContext(t.Context(), "sleep", "1000")
+	require.NoError(t, program.Start())
+	t.Cleanup(func() { _ = program.Process.Kill(); _ = program.Wait() })
+	require.NoError(t, os.WriteFile(path, []byte(strconv.Itoa(program.Process.Pid)), 0o644))
+	require.Eventually(t, func() bool { holder, err := Holder(root); return err == nil && holder != nil }, 20*time.Second, 10*time.Millisecond)
+	require.NoError(t, program.Process.Kill())
+	require.Eventually(t, func() bool { holder, err := Holder(root); return err == nil && holder == nil }, 20*time.Second, 10*time.Millisecond,
+		"one that nobody has waited for yet holds nothing")
+	_ = program.Wait()
+	for name, content := range map[string]string{"ended": strconv.Itoa(program.Process.Pid), "emptied": "", "ourselves": strconv.Itoa(os.Getpid()), "no process": "4294967297"} {
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o644))
+		holder, err := Holder(root)
+		require.NoError(t, err, name)
+		assert.Nil(t, holder, name)
+	}
+}

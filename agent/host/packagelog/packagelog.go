@@ -21,7 +21,9 @@ const (
 )
 
 // Tail is the end of a log; nothing when there is none.
-func Tail(path string) (string, error) {
+func Tail(path string) (string, error) { return tail(path, tailLimit) }
+
+func tail(path string, limit int64) (string, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
@@ -34,21 +36,21 @@ func Tail(path string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("reading the package manager's log: %w", err)
 	}
-	text, err := io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-tailLimit), tailLimit))
+	text, err := io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-limit), limit))
 	if err != nil {
 		return "", fmt.Errorf("reading the package manager's log: %w", err)
 	}
 	return string(text), nil
 }
 
-// credentials in a URL, such as that of a proxy.
-var credentials = regexp.MustCompile(`://[^/@\s]+@`)
+// credentials in a URL, such as that of a proxy; a password may have an @ in it.
+var credentials = regexp.MustCompile(`://[^/\s]+@`)
 
 // Shown is a text of a log that can be told: on one line, short, and without secrets.
 func Shown(text string) string {
 	text = credentials.ReplaceAllString(text, "://")
 	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
+		if !unicode.IsPrint(r) { // nor what turns the direction of writing
 			return ' '
 		}
 		return r

@@ -2,7 +2,11 @@
 //
 //	apt     → agent/host/apt
 //	dnf     → agent/host/rpm
+//	zypper  → agent/host/rpm, with the files of SUSE
 //	others  → a refusal with the reason UnsupportedOS, whatever is asked
+//
+// So is a host whose /usr is read-only: its packages change only in a snapshot or an image
+// for the next boot, which no step here makes.
 //
 // All of them do the same to a host: signed indexes to private state, exact files to
 // the stage directory, one simulated and then one real transaction from those files.
@@ -10,6 +14,10 @@ package packages
 
 import (
 	"context"
+	"errors"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/refit-dev/refit/agent/host/apt"
 	"github.com/refit-dev/refit/agent/host/osrelease"
@@ -81,13 +89,24 @@ func Of(root string) Manager {
 
 // For returns the package manager of a host whose system is known.
 func For(root string, release osrelease.Release) Manager {
+	if readOnly(root) {
+		return &unsupported{host: apt.New(root), why: "its /usr is read-only, as that of a transactional or image-based system (MicroOS, SLE Micro, Fedora CoreOS): " +
+			"packages change there only for the next boot, with transactional-update or rpm-ostree, which Refit does not do"}
+	}
 	switch release.Family {
 	case osrelease.Apt:
 		return apt.New(root)
 	case osrelease.DNF:
 		return rpm.New(root)
-	case "":
-		return &unsupported{host: apt.New(root), why: "its package manager is neither apt, dnf nor zypper, as far as os-release tells"}
+	case osrelease.Zypper:
+		return rpm.NewZypper(root)
 	}
-	return &unsupported{host: apt.New(root), why: "packages of " + release.Family + " are not looked at yet"}
+	return &unsupported{host: apt.New(root), why: "its package manager is neither apt, dnf nor zypper, as far as os-release tells"}
+}
+
+// readOnly says that nobody could install a package: the file system of /usr, its mount
+// or its subvolume is read-only. The sandbox of a unit may be the reason too, so this is
+// for the executor, which has none.
+func readOnly(root string) bool {
+	return errors.Is(unix.Access(filepath.Join(root, "usr"), unix.W_OK), unix.EROFS)
 }

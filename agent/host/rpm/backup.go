@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 
-	"github.com/refit-dev/refit/agent/host/packagefile"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
@@ -15,60 +13,25 @@ import (
 // those of Kubernetes and of the runtimes have some 100 KiB, a distribution's has megabytes.
 const maxSearched = 8 << 20
 
-// keepPrevious makes sure that there is a file to go back to for every package that is
-// replaced or removed. What cannot be had is a warning: it says beforehand what a
-// rollback could not do.
-func (r *RPM) keepPrevious(ctx context.Context, changes []upgrade.PackageChange) ([]upgrade.Finding, error) {
-	var findings []upgrade.Finding
-	for _, c := range changes {
-		if c.From == "" || c.From == c.To {
-			continue
-		}
-		err := r.keep(ctx, c.Name, c.From)
-		if err != nil && ctx.Err() != nil {
-			return findings, err
-		}
-		if err != nil {
-			findings = append(findings, upgrade.Finding{
-				Severity: upgrade.SeverityWarning, Reason: upgrade.FindingNoRollbackPackage,
-				Message: fmt.Sprintf("%s %s could not be kept, so this package cannot go back if the change fails: %v", c.Name, c.From, err),
-			})
-		}
-	}
-	return findings, nil
-}
-
-// keep looks for the file of an installed version where it may be: kept before, staged
-// before, in dnf's cache, in a repository of the host. Its signature is checked wherever it comes from.
-func (r *RPM) keep(ctx context.Context, name, version string) error {
-	if _, _, err := r.Find(ctx, name, version); err == nil {
-		return nil
-	}
-	target := filepath.Join(r.BackupDir(), fileName(name, version))
-	patterns := []string{
-		filepath.Join(r.StageDir(), "*.rpm"),
-		r.path("var/cache/dnf/*/packages", name+"-*.rpm"),
-		r.path("var/cache/libdnf5/*/packages", name+"-*.rpm"),
+// onHost finds the file of an installed version among what was staged before, and in
+// the host's caches. Its signature is checked wherever it comes from.
+func (r *RPM) onHost(ctx context.Context, name, version string) (string, error) {
+	patterns := []string{filepath.Join(r.StageDir(), "*.rpm")}
+	for _, cache := range r.dialect.caches {
+		patterns = append(patterns, r.path(cache, name+"-*.rpm"))
 	}
 	for _, pattern := range patterns {
 		paths, err := filepath.Glob(pattern)
 		if err != nil {
-			return fmt.Errorf("looking for a package file: %w", err)
+			return "", fmt.Errorf("looking for a package file: %w", err)
 		}
 		for _, path := range paths {
 			if n, v, err := r.label(ctx, path); err == nil && n == name && v == version && r.trusted(ctx, path) {
-				return packagefile.Record(target, path)
+				return path, nil
 			}
 		}
 	}
-	candidate, err := r.search(ctx, name, version)
-	if err != nil {
-		return err
-	}
-	if err := r.obtain(ctx, candidate.URI(), candidate.SHA256, target); err != nil {
-		return err
-	}
-	return packagefile.Seal(target)
+	return "", nil
 }
 
 // trusted says whether a package file on the host is signed by a key of one of its sources, or one that rpm trusts.
@@ -86,7 +49,7 @@ func (r *RPM) trusted(ctx context.Context, path string) bool {
 	return false
 }
 
-// search finds a version in the repositories of the host: first in dnf's own copies of
+// search finds a version in the repositories of the host: first in the host's own copies of
 // their indexes, which cost nothing, then in the small ones themselves.
 func (r *RPM) search(ctx context.Context, name, version string) (upgrade.Candidate, error) {
 	repos, err := r.repos()
@@ -120,17 +83,5 @@ func (r *RPM) search(ctx context.Context, name, version string) (upgrade.Candida
 // Find is the kept file of a package version, relative to the backup directory, and its
 // digest; fs.ErrNotExist when it was not kept.
 func (r *RPM) Find(_ context.Context, name, version string) (file, sha256 string, err error) {
-	if !validName.MatchString(name) || !validVersion.MatchString(version) {
-		return "", "", refuse("PackageInvalid", "package %q %q is not a name and a version of rpm", name, version)
-	}
-	file = fileName(name, version)
-	if sha256, err = packagefile.Sealed(filepath.Join(r.BackupDir(), file)); err != nil {
-		return "", "", fmt.Errorf("looking for the kept package %s %s: %w", name, version, err)
-	}
-	return file, sha256, nil
-}
-
-// fileName is how a kept file is called; the ':' of an epoch is escaped.
-func fileName(name, version string) string {
-	return name + "-" + strings.ReplaceAll(version, ":", "%3a") + ".rpm"
+	return r.store().Find(name, version)
 }

@@ -15,7 +15,7 @@ import (
 // they offer of its packages. What dnf would not see, for an exclude= in a repository's
 // file or a version lock, is offered too: the plan is what may change these packages.
 func (r *RPM) Candidates(ctx context.Context, request upgrade.CandidateRequest) ([]upgrade.Candidate, error) {
-	if err := checkNames(request.Packages); err != nil {
+	if err := kind.CheckNames(request.Packages); err != nil {
 		return nil, err
 	}
 	if request.Security {

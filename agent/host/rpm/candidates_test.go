@@ -59,11 +59,11 @@ func TestWhatAServerAnswersDecidesWhetherItIsAskedAgain(t *testing.T) {
 		http.StatusInternalServerError: {"RepoUnreachable", false},
 		http.StatusTooManyRequests:     {"RepoUnreachable", false},
 	} {
-		r.answer(status)
+		r.Answer(status)
 		_, err := h.Candidates(t.Context(), h.request(r, "kubelet"))
 		assert.Equal(t, want.terminal, assertReason(t, err, want.reason).Terminal, status)
 	}
-	r.server.Close()
+	r.Close()
 	_, err := h.Candidates(t.Context(), h.request(r, "kubelet"))
 	assert.False(t, assertReason(t, err, "RepoUnreachable").Terminal)
 }
@@ -119,7 +119,7 @@ func TestAKeyThatAFileNamesByURLIsTheOneThatRpmTrusts(t *testing.T) {
 	r := newRepository(t, kubelet("1.37.2-1"))
 	key := h.trust("kubernetes")
 	request := h.request(r, "kubelet")
-	request.Sources[0].SignedBy = r.server.URL + "/repomd.xml.key"
+	request.Sources[0].SignedBy = r.URL + "/repomd.xml.key"
 	_, err := h.Candidates(t.Context(), request)
 	assertReason(t, err, "KeyringMissing")
 	tool(t, h.rpm("rpmkeys", "--import", h.path(key))...)
@@ -128,9 +128,7 @@ func TestAKeyThatAFileNamesByURLIsTheOneThatRpmTrusts(t *testing.T) {
 	require.Len(t, found, 1)
 	_, err = h.Stage(t.Context(), []upgrade.PackageChange{change(found[0], "")})
 	require.NoError(t, err)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, path := range r.fetched {
+	for _, path := range r.Fetched() {
 		assert.NotContains(t, path, "repomd.xml.key")
 	}
 }
@@ -225,7 +223,7 @@ func TestCredentialsGoToTheServerTheyAreForAndToNoOther(t *testing.T) {
 		mu.Lock()
 		users = append(users, user+":"+password)
 		mu.Unlock()
-		http.Redirect(w, req, r.server.URL+req.URL.Path, http.StatusFound)
+		http.Redirect(w, req, r.URL+req.URL.Path, http.StatusFound)
 	}))
 	defer front.Close()
 	uri := front.URL + "/v1.37/rpm/"

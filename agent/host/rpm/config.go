@@ -52,12 +52,8 @@ func (r *RPM) snapshot(ctx context.Context, changes []upgrade.PackageChange) ([]
 		return nil, fmt.Errorf("asking rpm for changed configuration files: %w", err)
 	}
 	var kept []configFile
-	for line := range strings.Lines(result.Stdout) {
-		m := changedConfig.FindStringSubmatch(strings.TrimRight(line, "\n"))
-		if m == nil {
-			continue
-		}
-		f := configFile{Path: m[1], Copy: strconv.Itoa(len(kept)), Deleted: strings.HasPrefix(line, "missing")}
+	for _, f := range changedConfigs(result.Stdout) {
+		f.Copy = strconv.Itoa(len(kept))
 		if !f.Deleted {
 			if err := preserve(r.path(f.Path), filepath.Join(dir, f.Copy)); err != nil {
 				return nil, err
@@ -66,6 +62,17 @@ func (r *RPM) snapshot(ctx context.Context, changes []upgrade.PackageChange) ([]
 		kept = append(kept, f)
 	}
 	return kept, nil
+}
+
+// changedConfigs are the configuration files that rpm -V tells of as changed.
+func changedConfigs(output string) []configFile {
+	var all []configFile
+	for line := range strings.Lines(output) {
+		if m := changedConfig.FindStringSubmatch(strings.TrimRight(line, "\n")); m != nil {
+			all = append(all, configFile{Path: m[1], Deleted: strings.HasPrefix(line, "missing")})
+		}
+	}
+	return all
 }
 
 // preserve copies a file with its mode; its owner stays with the file, which is written in place.

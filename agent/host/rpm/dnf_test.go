@@ -134,11 +134,11 @@ func TestTheLocksOfDnf5AreReadAndWritten(t *testing.T) {
 	h := bare(t)
 	h.write("usr/bin/dnf5", "")
 	require.NoError(t, os.Symlink("dnf5", h.path("usr/bin/dnf")))
-	assert.IsType(t, tomlLocks{}, h.locks())
+	assert.IsType(t, tomlLocks{}, dnfLocks(h.RPM))
 	h = bare(t)
 	h.write("usr/bin/dnf-3", "")
 	require.NoError(t, os.Symlink("dnf-3", h.path("usr/bin/dnf")))
-	assert.IsType(t, listLocks{}, h.locks())
+	assert.IsType(t, listLocks{}, dnfLocks(h.RPM))
 }
 
 // B21: a version that another tool brought is told with its command, where dnf's logs have it.

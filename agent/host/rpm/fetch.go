@@ -1,6 +1,7 @@
 package rpm
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -11,11 +12,10 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
-	"github.com/refit-dev/refit/agent/host/files"
 	"github.com/refit-dev/refit/agent/host/packagefile"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
@@ -30,10 +30,22 @@ const (
 // that its section has, or else dnf's own configuration.
 type access struct {
 	values, main section
+	// query goes with every request: the words of a URI behind its question mark.
+	query string
+}
+
+// access to a repository by its URI, which is in a section of the host unless only a plan names it.
+func (r *RPM) access(uri string, host *repo) (access, error) {
+	a := access{main: r.main()}
+	if host != nil {
+		a.values, uri = host.section, host.uri
+	}
+	_, a.query, _ = strings.Cut(uri, "?")
+	return r.dialect.reach(r, a, uri)
 }
 
 func (a access) value(key string) string {
-	return firstNonEmpty(a.values.values[key], a.main.values[key])
+	return cmp.Or(a.values.values[key], a.main.values[key])
 }
 
 // client makes the client of one repository. Certificates of servers are always checked.
@@ -58,7 +70,7 @@ func (r *RPM) client(a access) (*http.Client, error) {
 		transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(pem)
 	}
 	if path := a.value("sslclientcert"); path != "" {
-		pair, err := tls.LoadX509KeyPair(r.path(path), r.path(firstNonEmpty(a.value("sslclientkey"), path)))
+		pair, err := tls.LoadX509KeyPair(r.path(path), r.path(cmp.Or(a.value("sslclientkey"), path)))
 		if err != nil {
 			return nil, fmt.Errorf("reading the client certificate of package source %s: %w", a.values.id, err)
 		}
@@ -85,7 +97,7 @@ func (r *RPM) open(ctx context.Context, a access, uri string) (io.ReadCloser, er
 		return nil, err
 	}
 	parsed, _ := url.Parse(uri)
-	if parsed.Scheme == "file" {
+	if parsed.Scheme == "file" || parsed.Scheme == "dir" {
 		f, err := os.Open(parsed.Path)
 		if err != nil {
 			return nil, unavailable(uri, err)
@@ -96,7 +108,10 @@ func (r *RPM) open(ctx context.Context, a access, uri string) (io.ReadCloser, er
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, uri, http.NoBody)
+	if a.query != "" {
+		parsed.RawQuery = a.query
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, parsed.String(), http.NoBody)
 	if err != nil {
 		return nil, refuse("SourceInvalid", "package source URI %q: %v", uri, err)
 	}
@@ -105,6 +120,10 @@ func (r *RPM) open(ctx context.Context, a access, uri string) (io.ReadCloser, er
 	}
 	response, err := client.Do(req)
 	if err != nil {
+		var told *url.Error
+		if errors.As(err, &told) {
+			err = told.Err // without the query, which may be a secret
+		}
 		return nil, unreachable(ctx, uri, err)
 	}
 	if response.StatusCode != http.StatusOK {
@@ -167,32 +186,14 @@ func (r *RPM) read(ctx context.Context, a access, uri string, limit int64) ([]by
 
 // fetch puts a file with a known digest to a path. One that is there already is not fetched again.
 func (r *RPM) fetch(ctx context.Context, a access, uri, sha256, target string) error {
-	err := packagefile.Verify(target, sha256)
-	if err == nil {
-		return nil
-	}
-	var mismatch *upgrade.Blocked
-	if !errors.Is(err, fs.ErrNotExist) && !errors.As(err, &mismatch) {
-		return err
-	}
-	partial := r.state("rpm/download", filepath.Base(target))
-	if err := r.download(ctx, a, uri, partial); err != nil {
-		return err
-	}
-	defer os.Remove(partial) //nolint:errcheck // a leftover is overwritten next time
-	if err := packagefile.Verify(partial, sha256); err != nil {
-		// A mirror in the middle of a sync; asked again, the digest stays what the signed metadata says.
-		return wait("DigestMismatch", "downloading %s: %v; the mirror may be in the middle of a sync", uri, err)
-	}
-	return files.CopyAtomic(target, partial, 0o644)
+	return packagefile.Fetch(uri, sha256, target, r.state("rpm/download"), func(partial string) error {
+		return r.download(ctx, a, uri, partial)
+	})
 }
 
 func (r *RPM) download(ctx context.Context, a access, uri, target string) error {
 	ctx, cancel := context.WithTimeout(ctx, r.InstallTimeout)
 	defer cancel()
-	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-		return fmt.Errorf("making the download directory: %w", err)
-	}
 	body, err := r.open(ctx, a, uri)
 	if err != nil {
 		return err

@@ -8,23 +8,9 @@ import (
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
-// ChangedBy tells, by package, which command brought the version that is installed, as
-// dnf 4's logs have it. What rpm was told directly, and what was logged before the log
-// was last rotated, is not known and left out.
+// ChangedBy tells, by package, which command brought the version that is installed, where a log has it.
 func (r *RPM) ChangedBy(installed []upgrade.InstalledPackage) (map[string]string, error) {
-	changes, err := packagelog.Tail(r.path("var/log/dnf.rpm.log"))
-	if err != nil || changes == "" {
-		return nil, err
-	}
-	commands, err := packagelog.Tail(r.path("var/log/dnf.log"))
-	if err != nil {
-		return nil, err
-	}
-	versions := map[string]string{}
-	for _, p := range installed {
-		versions[p.Name] = p.Version
-	}
-	return changedBy(changes, commands, versions), nil
+	return r.dialect.authors(r, installed)
 }
 
 var (
@@ -45,7 +31,7 @@ func changedBy(changes, commands string, installed map[string]string) map[string
 				version = plain
 			}
 			if strings.HasPrefix(m[2], name+"-"+version+".") && !strings.Contains(m[2][len(name)+len(version)+2:], ".") {
-				out[name] = commandBefore(commands, m[1]) + ", at " + m[1] + " by the host's clock"
+				out[name] = commandBefore(commands, m[1]) + ", at " + packagelog.Shown(m[1]) + " by the host's clock"
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -16,7 +17,7 @@ import (
 	"github.com/refit-dev/refit/agent/host/files"
 )
 
-// A package is on hold when dnf would leave it where it is: by a version lock, or by an
+// A package is on hold when dnf or zypper would leave it where it is: by a lock, or by an
 // exclude= of the repository that it comes from, or of dnf as a whole, as the
 // installation guide of Kubernetes has it.
 //
@@ -25,29 +26,16 @@ import (
 // takes it off and one that puts it on again make it say the new one. Excludes are the
 // host owner's and stay as they are found.
 
-// lockList is how a version of dnf keeps its locks in a file.
+// lockList is how dnf or zypper keeps its locks in a file.
 type lockList interface {
 	// file as the host calls it.
 	file() string
-	// names that are locked, which may be patterns.
+	// names that are locked, which may be patterns, or regular expressions behind a slash.
 	names(content string) []string
 	// without takes the locks of exactly these names off.
 	without(content string, names []string) string
-	// with locks packages at the version that is installed.
+	// with locks packages, at the version that is installed where a lock has one.
 	with(content string, locked []header) string
-}
-
-// locks are those of the dnf that the host has.
-func (r *RPM) locks() lockList {
-	if target, err := filepath.EvalSymlinks(r.path("usr/bin/dnf")); err == nil && strings.HasPrefix(filepath.Base(target), "dnf5") {
-		return tomlLocks{}
-	}
-	if _, err := os.Stat(r.path("usr/bin/dnf")); errors.Is(err, fs.ErrNotExist) {
-		if _, err := os.Stat(r.path("usr/bin/dnf5")); err == nil {
-			return tomlLocks{}
-		}
-	}
-	return listLocks{path: r.lockListPath()}
 }
 
 func (r *RPM) readLocks(l lockList) (string, error) {
@@ -61,9 +49,9 @@ func (r *RPM) readLocks(l lockList) (string, error) {
 	return string(data), nil
 }
 
-// Holds are the installed packages that dnf would leave where they are.
+// Holds are the installed packages that dnf or zypper would leave where they are.
 func (r *RPM) Holds(ctx context.Context) ([]string, error) {
-	l := r.locks()
+	l := r.dialect.locks(r)
 	content, err := r.readLocks(l)
 	if err != nil {
 		return nil, err
@@ -92,6 +80,10 @@ func (r *RPM) Holds(ctx context.Context) ([]string, error) {
 
 func matches(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		if expression, found := strings.CutPrefix(pattern, "/"); found {
+			ok, err := regexp.MatchString(expression, name)
+			return err == nil && ok
+		}
 		ok, err := path.Match(pattern, name)
 		return pattern == name || err == nil && ok
 	})
@@ -99,6 +91,9 @@ func matches(patterns []string, name string) bool {
 
 // excludes are the patterns of all enabled repositories and of dnf as a whole.
 func (r *RPM) excludes() ([]string, error) {
+	if !r.dialect.excludes {
+		return nil, nil
+	}
 	repos, err := r.repos()
 	if err != nil {
 		return nil, err
@@ -113,14 +108,17 @@ func (r *RPM) excludes() ([]string, error) {
 // SetHold puts packages on hold or takes them off. Packages that are not installed
 // cannot be held and are passed over; what an exclude= holds is left to it.
 func (r *RPM) SetHold(ctx context.Context, names []string, held bool) error {
-	if err := checkNames(names); err != nil || len(names) == 0 {
+	if err := kind.CheckNames(names); err != nil || len(names) == 0 {
 		return err
 	}
 	known, err := r.installed(ctx, names...)
 	if err != nil {
 		return err
 	}
-	l := r.locks()
+	l := r.dialect.locks(r)
+	if err := r.waitForWriter(ctx, l); err != nil {
+		return err
+	}
 	before, err := r.readLocks(l)
 	if err != nil {
 		return err
@@ -147,6 +145,14 @@ func (r *RPM) SetHold(ctx context.Context, names []string, held bool) error {
 		return fmt.Errorf("making the directory of the version locks: %w", err)
 	}
 	return files.WriteAtomic(target, []byte(after), 0o644)
+}
+
+// waitForWriter waits until nobody else may write the locks: zypper writes the whole file anew at its end.
+func (r *RPM) waitForWriter(ctx context.Context, l lockList) error {
+	if _, ok := l.(zyppLocks); ok {
+		return r.waitLock(ctx)
+	}
+	return nil
 }
 
 // warnWithoutPlugin says that dnf 4 does not look at its locks: they count once the plugin is there.

@@ -1,6 +1,7 @@
 package rpm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,7 +40,7 @@ func (r *RPM) Install(ctx context.Context, changes []upgrade.PackageChange, dir 
 }
 
 func (r *RPM) ready(ctx context.Context, changes []upgrade.PackageChange, dir string) error {
-	if err := r.verifyStaged(ctx, changes, dir); err != nil {
+	if err := r.store().Verify(ctx, changes, dir); err != nil {
 		return err
 	}
 	if err := r.simulate(ctx, changes, dir); err != nil {
@@ -79,8 +80,10 @@ func (r *RPM) environment(changes []upgrade.PackageChange) []string {
 	if len(changes) > 0 && onlyRemovals(changes) {
 		return nil
 	}
-	return []string{offline}
+	return r.quiet()
 }
+
+func (r *RPM) quiet() []string { return append([]string{offline}, r.dialect.quiet...) }
 
 // judge decides by what is installed. A run that was ended from outside is first finished:
 // the next one would find a package in two versions, or one whose script did not run.
@@ -107,7 +110,7 @@ func (r *RPM) judge(ctx context.Context, changes []upgrade.PackageChange, result
 	case repairErr != nil:
 		return repairErr
 	}
-	return refuse("NotApplied", "rpm reported success, but %s is not at %s: %s", left[0].Name, firstNonEmpty(left[0].To, "absent"), command.Tail(result.Output(), 1000))
+	return refuse("NotApplied", "rpm reported success, but %s is not at %s: %s", left[0].Name, cmp.Or(left[0].To, "absent"), command.Tail(result.Output(), 1000))
 }
 
 // ended says that a program came to its end by itself, with an exit code that is not 0.

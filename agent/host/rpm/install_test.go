@@ -32,7 +32,7 @@ func staged(t *testing.T, old, new rpmfile) (*host, []upgrade.PackageChange) {
 	changes := []upgrade.PackageChange{change(c, old.version)}
 	_, err := h.Stage(t.Context(), changes)
 	require.NoError(t, err)
-	r.answer(500) // nothing may need the repository from here on
+	r.Answer(500) // nothing may need the repository from here on
 	return h, changes
 }
 
@@ -55,7 +55,7 @@ func TestAPackageGoesFromTheSignedMetadataToTheHostAndBack(t *testing.T) {
 	assert.Empty(t, findings, "the version to go back to is in the host's own repository")
 	assert.Equal(t, []string{"kubelet 1.36.3-150500.1.1 installed"}, h.versions("kubelet"), "staging changes nothing")
 
-	r.answer(500) // installing must not need the repository
+	r.Answer(500) // installing must not need the repository
 	require.NoError(t, h.Install(t.Context(), changes, h.StageDir()))
 	assert.Equal(t, []string{"kubelet 1.37.2-150500.1.1 installed"}, h.versions("kubelet"))
 	assert.Equal(t, "1.37.2-150500.1.1", h.read("usr/bin/kubelet"))
@@ -124,7 +124,7 @@ func TestATransactionThatDoesMoreThanAskedIsRefused(t *testing.T) {
 // What a package says of itself decides too, whatever rpm tells of its own work.
 func TestWhatAPackageTakesThePlaceOfIsFoundInTheFileItself(t *testing.T) {
 	h := newHost(t)
-	require.NoError(t, h.stageDirs())
+	require.NoError(t, h.store().MakeDirs())
 	h.installs(rpmfile{name: "bystander", version: "1-1"})
 	path := rpmfile{name: "kubelet", version: "4-1", obsoletes: "bystander <= 1"}.build(t)
 	c := upgrade.PackageChange{Name: "kubelet", To: "4-1", File: "kubelet.rpm"}
@@ -268,7 +268,7 @@ func TestUnpackingTouchesNothingOfTheHost(t *testing.T) {
 	next.post = `io.open("/ran", "w"):close()`
 	next.requires = "nothing-that-is-here"
 	h := newHost(t)
-	require.NoError(t, h.stageDirs())
+	require.NoError(t, h.store().MakeDirs())
 	path := next.build(t)
 	digest := tool(t, "sha256sum", path)[:64]
 	c := upgrade.PackageChange{Name: "kubelet", To: "2-1", File: digest + ".rpm", SHA256: digest}
@@ -289,7 +289,7 @@ func TestFilesOfEarlierPlansGo(t *testing.T) {
 	h, changes := staged(t, kubelet("1-1"), kubelet("2-1"))
 	old := filepath.Join(h.StageDir(), "old.rpm")
 	require.NoError(t, os.WriteFile(old, nil, 0o644))
-	require.NoError(t, h.prune(changes, time.Now().Add(packagefile.StagedFor+time.Hour)))
+	require.NoError(t, h.store().Prune(changes, time.Now().Add(packagefile.StagedFor+time.Hour)))
 	assert.NoFileExists(t, old)
 	assert.FileExists(t, filepath.Join(h.StageDir(), changes[0].File), "needed")
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/refit-dev/refit/agent/host/files"
+	"github.com/refit-dev/refit/agent/host/packagefile"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
@@ -44,7 +45,7 @@ func (r *RPM) interrupted() []string {
 	if err != nil || t == nil {
 		return nil
 	}
-	return changeNames(t.Changes)
+	return packagefile.Names(t.Changes)
 }
 
 func (r *RPM) begin(t transaction) error {

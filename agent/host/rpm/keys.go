@@ -16,8 +16,6 @@ import (
 	"github.com/refit-dev/refit/agent/host/files"
 )
 
-const keyringDir = "/etc/pki/rpm-gpg"
-
 var validKeyring = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z._-]{0,100}$`)
 
 // armoredKey is one public key block.
@@ -29,7 +27,7 @@ var armoredKey = regexp.MustCompile(`(?s)-----BEGIN PGP PUBLIC KEY BLOCK-----.*?
 func (r *RPM) keys(ctx context.Context, signedBy string) ([][]byte, error) {
 	var rings [][]byte
 	trusted := signedBy == ""
-	for _, name := range strings.FieldsFunc(signedBy, func(c rune) bool { return c == ',' || c == ' ' || c == '\n' }) {
+	for _, name := range words(signedBy) {
 		if strings.HasPrefix(name, "https://") || strings.HasPrefix(name, "http://") {
 			trusted = true
 			continue
@@ -48,7 +46,7 @@ func (r *RPM) keys(ctx context.Context, signedBy string) ([][]byte, error) {
 		return nil, err
 	}
 	if rings = append(rings, known...); len(rings) == 0 {
-		return nil, refuse("KeyringMissing", "rpm trusts no key on this host: import the key of the repository with `rpm --import`, or name a key file in %s", keyringDir)
+		return nil, refuse("KeyringMissing", "rpm trusts no key on this host: import the key of the repository with `rpm --import`, or name a key file in %s", r.dialect.keyringDirs[0])
 	}
 	return rings, nil
 }
@@ -76,9 +74,11 @@ func (r *RPM) keyFile(name string) (string, error) {
 	case !validKeyring.MatchString(name):
 		return "", refuse("KeyringInvalid", "keyring %q: want the name of a key file on the host, such as kubernetes, or its path", name)
 	default:
-		for _, file := range []string{name, "RPM-GPG-KEY-" + name} {
-			for _, suffix := range []string{"", ".asc", ".gpg", ".key"} {
-				places = append(places, filepath.Join(keyringDir, file+suffix))
+		for _, dir := range r.dialect.keyringDirs {
+			for _, file := range []string{name, "RPM-GPG-KEY-" + name} {
+				for _, suffix := range []string{"", ".asc", ".gpg", ".key"} {
+					places = append(places, filepath.Join(dir, file+suffix))
+				}
 			}
 		}
 	}
@@ -87,7 +87,7 @@ func (r *RPM) keyFile(name string) (string, error) {
 			return place, nil
 		}
 	}
-	return "", refuse("KeyringMissing", "keyring %q is not on the host: put it into %s as %s.asc", name, keyringDir, filepath.Base(name))
+	return "", refuse("KeyringMissing", "keyring %q is not on the host: put it into %s as %s.asc", name, r.dialect.keyringDirs[0], filepath.Base(name))
 }
 
 // trustedKeys are those that were imported into rpm's database.

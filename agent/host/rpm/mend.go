@@ -1,6 +1,7 @@
 package rpm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/refit-dev/refit/agent/host/command"
+	"github.com/refit-dev/refit/agent/host/packagefile"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
@@ -93,7 +95,7 @@ func (r *RPM) rebuild(ctx context.Context) error {
 		}
 	}
 	return refuse(upgrade.ReasonPackageDBBroken, "the package database is damaged, and rpmdb --rebuilddb did not help: %s",
-		firstNonEmpty(command.Tail(result.Output(), 1000), fmt.Sprint(errors.Join(runErr, err))))
+		cmp.Or(command.Tail(result.Output(), 1000), fmt.Sprint(errors.Join(runErr, err))))
 }
 
 // whole says that the database can be read, all of it.
@@ -127,7 +129,7 @@ func (r *RPM) finish(ctx context.Context) error {
 	if err != nil || t == nil {
 		return err
 	}
-	if err := r.verifyStaged(ctx, t.Changes, t.Dir); err != nil {
+	if err := r.store().Verify(ctx, t.Changes, t.Dir); err != nil {
 		return r.undamaged(ctx, t, err)
 	}
 	var runErr error
@@ -148,7 +150,7 @@ func (r *RPM) finish(ctx context.Context) error {
 
 // stillThere leaves out removals that are done: rpm would refuse them all for one.
 func (r *RPM) stillThere(ctx context.Context, changes []upgrade.PackageChange) []upgrade.PackageChange {
-	now, err := r.installed(ctx, changeNames(changes)...)
+	now, err := r.installed(ctx, packagefile.Names(changes)...)
 	if err != nil {
 		return changes
 	}
@@ -173,7 +175,7 @@ func (r *RPM) undamaged(ctx context.Context, t *transaction, why error) error {
 	if why == nil {
 		return r.end()
 	}
-	now, err := r.installed(ctx, changeNames(t.Changes)...)
+	now, err := r.installed(ctx, packagefile.Names(t.Changes)...)
 	if err != nil {
 		return errors.Join(why, err)
 	}
@@ -210,9 +212,9 @@ func (r *RPM) removeOlder(ctx context.Context) error {
 			if !newer {
 				continue
 			}
-			_, err := r.run(ctx, repairTimeout, r.rpm("rpm", "-e", "--nodeps", "--", h.nevra()), offline)
+			_, err := r.run(ctx, repairTimeout, r.rpm("rpm", "-e", "--nodeps", "--", h.nevra()), r.quiet()...)
 			if err != nil {
-				_, err = r.run(ctx, repairTimeout, r.rpm("rpm", "-e", "--nodeps", "--noscripts", "--", h.nevra()), offline)
+				_, err = r.run(ctx, repairTimeout, r.rpm("rpm", "-e", "--nodeps", "--noscripts", "--", h.nevra()), r.quiet()...)
 			}
 			if err != nil {
 				problems = errors.Join(problems, fmt.Errorf("removing %s: %w", h.nevra(), err))

@@ -9,53 +9,23 @@ import (
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
-var (
-	validName    = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z+._-]{0,127}$`)
-	validVersion = regexp.MustCompile(`^([0-9]{1,9}:)?[0-9A-Za-z][0-9A-Za-z.+_~^]*(-[0-9A-Za-z.+_~^]+)?$`)
-	validFile    = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z._+~^%-]{0,250}$`)
-	validDigest  = regexp.MustCompile(`^[0-9a-f]{64}$`)
-)
+// kind is what packages of rpm are like.
+var kind = packagefile.Kind{
+	Name:        regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z+._-]{0,127}$`),
+	Version:     regexp.MustCompile(`^([0-9]{1,9}:)?[0-9A-Za-z][0-9A-Za-z.+_~^]*(-[0-9A-Za-z.+_~^]+)?$`),
+	NameRule:    "letters, digits, '+', '-', '_' and '.', as rpm does",
+	VersionRule: "a version of rpm, [epoch:]version-release",
+	Separator:   "-", Ending: ".rpm",
+}
 
 var (
 	refuse = packagefile.Refuse
 	wait   = packagefile.Wait
 )
 
-// checkNames keeps everything from the command line that could be read as an option or
-// a pattern. The schema says the same; a plan from elsewhere may not have passed it.
-func checkNames(names []string) error {
-	for _, name := range names {
-		if !validName.MatchString(name) {
-			return refuse("PackageInvalid", "package name %q: want letters, digits, '+', '-', '_' and '.', as rpm does", name)
-		}
-	}
-	return nil
-}
-
-func checkChange(c upgrade.PackageChange) error {
-	if err := checkNames([]string{c.Name}); err != nil {
-		return err
-	}
-	for _, version := range []string{c.From, c.To} {
-		if version != "" && (len(version) > 128 || !validVersion.MatchString(version)) {
-			return refuse("PackageInvalid", "package %s: version %q is not a version of rpm, [epoch:]version-release", c.Name, version)
-		}
-	}
-	if c.To == "" {
-		return nil
-	}
-	if !validFile.MatchString(c.File) {
-		return refuse("PackageInvalid", "package %s %s: file %q is not a plain file name in the stage directory", c.Name, c.To, c.File)
-	}
-	if !validDigest.MatchString(c.SHA256) {
-		return refuse("DigestMissing", "package %s %s: no SHA-256 digest; without one nothing is installed", c.Name, c.To)
-	}
-	return nil
-}
-
 func checkChanges(changes []upgrade.PackageChange) error {
 	for _, c := range changes {
-		if err := checkChange(c); err != nil {
+		if err := kind.CheckChange(c); err != nil {
 			return err
 		}
 		if installOnly(c.Name) {
@@ -84,26 +54,9 @@ func checkURI(text string) error {
 		if uri.Host == "" {
 			return refuse("SourceInvalid", "package source URI %q names no host", text)
 		}
-	case "file":
+	case "file", "dir":
 	default:
 		return refuse("SourceInvalid", "package source URI %q: want http, https or file", text)
 	}
 	return nil
-}
-
-func changeNames(changes []upgrade.PackageChange) []string {
-	names := make([]string, 0, len(changes))
-	for _, c := range changes {
-		names = append(names, c.Name)
-	}
-	return names
-}
-
-func firstNonEmpty(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/refit-dev/refit/agent/host/packagefile"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
@@ -43,11 +44,14 @@ func (m repomd) index(kind string) (href, sha256 string, size int64, err error) 
 			continue
 		}
 		sha256 = strings.TrimSpace(d.Checksum.Value)
-		if d.Checksum.Type != "sha256" || !validDigest.MatchString(sha256) {
+		if d.Checksum.Type != "sha256" || !packagefile.Digest.MatchString(sha256) {
 			return "", "", 0, refuse("DigestMissing", "the repository's index has a digest of type %q; without SHA-256 nothing is installed", d.Checksum.Type)
 		}
-		if d.Location.Href == "" || strings.Contains(d.Location.Href, "..") || strings.Contains(d.Location.Href, "://") {
-			return "", "", 0, refuse("SourceInvalid", "the repository's index is at %q, which is not a place in the repository", d.Location.Href)
+		if href := d.Location.Href; href == "" || strings.Contains(href, "..") || strings.Contains(href, "://") || checkURI("http://repository/"+href) != nil {
+			return "", "", 0, refuse("SourceInvalid", "the repository's index is at %q, which is not a place in the repository", href)
+		}
+		if d.Size < 0 {
+			return "", "", 0, refuse("SourceInvalid", "the repository's index has a size of %d bytes", d.Size)
 		}
 		return d.Location.Href, sha256, d.Size, nil
 	}
@@ -116,7 +120,7 @@ func (r requirement) String() string {
 // the repository: what cannot be verified and installed is no candidate.
 func (p pkg) candidate(base string) (upgrade.Candidate, bool) {
 	digest := strings.ToLower(strings.TrimSpace(p.Checksum.Value))
-	if p.Checksum.Type != "sha256" || !validDigest.MatchString(digest) || p.Size.Package < 0 || p.Location.Href == "" || p.Location.Base != "" {
+	if p.Checksum.Type != "sha256" || !packagefile.Digest.MatchString(digest) || p.Size.Package < 0 || p.Location.Href == "" || p.Location.Base != "" {
 		return upgrade.Candidate{}, false
 	}
 	if p.Arch != "noarch" && p.Arch != basearch() {

@@ -8,12 +8,13 @@ import (
 	"strings"
 
 	"github.com/refit-dev/refit/agent/host/command"
+	"github.com/refit-dev/refit/agent/host/packagefile"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
 const (
 	// StateInstalled is the state of a package that is whole.
-	StateInstalled = "installed"
+	StateInstalled = packagefile.StateInstalled
 	// StateDuplicated is the state of a package that was cut off between the new version and the removal of the old one.
 	StateDuplicated = "duplicated"
 	// StateInterrupted is the state of a package whose transaction of ours did not end.
@@ -75,12 +76,7 @@ func parseHeaders(output string) []header {
 // Of several versions the newest is told: for packages that are kept side by side, such
 // as kernels, that is the one that matters, and others are in the state duplicated.
 func (r *RPM) Query(ctx context.Context, names []string) ([]upgrade.InstalledPackage, error) {
-	var possible []string // a name that rpm could not have is not installed, and hides no other
-	for _, name := range names {
-		if checkNames([]string{name}) == nil {
-			possible = append(possible, name)
-		}
-	}
+	possible := kind.Possible(names) // a name that rpm could not have is not installed, and hides no other
 	if len(possible) == 0 {
 		return nil, nil
 	}
@@ -139,23 +135,13 @@ func (r *RPM) Broken(ctx context.Context) ([]string, error) {
 	return slices.Compact(broken), nil
 }
 
-// isDone says whether a change is there, whole.
-func isDone(c upgrade.PackageChange, now []upgrade.InstalledPackage) bool {
-	for _, p := range now {
-		if p.Name == c.Name {
-			return p.State == StateInstalled && p.Version == c.To
-		}
-	}
-	return c.To == ""
-}
-
 // left are the changes that are not there yet.
 func (r *RPM) left(ctx context.Context, changes []upgrade.PackageChange) ([]upgrade.PackageChange, error) {
-	now, err := r.Query(ctx, changeNames(changes))
+	now, err := r.Query(ctx, packagefile.Names(changes))
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(slices.Clone(changes), func(c upgrade.PackageChange) bool { return isDone(c, now) }), nil
+	return packagefile.Left(changes, now), nil
 }
 
 // label is name and version of a package file.

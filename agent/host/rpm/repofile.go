@@ -8,16 +8,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
-const (
-	reposDir = "/etc/yum.repos.d"
-	mainFile = "/etc/dnf/dnf.conf"
-)
-
-// section is one [section] of an ini file as dnf reads it.
+// section is one [section] of an ini file as dnf and zypper read it.
 type section struct {
 	id     string
 	line   int
@@ -25,7 +21,7 @@ type section struct {
 	lines  map[string]int // of each key
 }
 
-// boolean is how dnf reads one; absent gives the default.
+// boolean is how they read one; absent gives the default.
 func (s section) boolean(key string, fallback bool) bool {
 	switch strings.ToLower(s.values[key]) {
 	case "1", "yes", "true", "on":
@@ -38,8 +34,13 @@ func (s section) boolean(key string, fallback bool) bool {
 
 // list is a value of several words, which commas or white space separate.
 func (s section) list(key string) []string {
-	return strings.FieldsFunc(s.values[key], func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' })
+	return words(s.values[key])
 }
+
+// separates is true for what stands between two words of a value; the end of a line may have a carriage return.
+func separates(r rune) bool { return r == ',' || unicode.IsSpace(r) }
+
+func words(text string) []string { return strings.FieldsFunc(text, separates) }
 
 // parseINI reads sections; a value goes on in the lines that begin with white space.
 func parseINI(content string) []section {
@@ -91,9 +92,9 @@ func (s section) uris() (uris []string, list bool) {
 	return nil, false
 }
 
-// repos reads the repository files that dnf itself would read.
+// repos reads the repository files that dnf or zypper itself would read.
 func (r *RPM) repos() ([]repo, error) {
-	paths, err := filepath.Glob(r.path(reposDir, "*.repo"))
+	paths, err := filepath.Glob(r.path(r.dialect.reposDir, "*.repo"))
 	if err != nil {
 		return nil, fmt.Errorf("listing the package sources: %w", err)
 	}
@@ -124,9 +125,9 @@ func (r *RPM) hostPath(path string) string {
 	return "/" + strings.TrimPrefix(strings.TrimPrefix(path, r.Root), "/")
 }
 
-// main is dnf's own configuration; empty where there is none.
+// main is the configuration of dnf or zypper itself; empty where there is none.
 func (r *RPM) main() section {
-	data, err := os.ReadFile(r.path(mainFile))
+	data, err := os.ReadFile(r.path(r.dialect.mainFile))
 	if err != nil {
 		return section{values: map[string]string{}}
 	}

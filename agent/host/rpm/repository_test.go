@@ -1,15 +1,11 @@
 package rpm
 
 import (
-	"context"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"sort"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/refit-dev/refit/agent/host/command"
+	"github.com/refit-dev/refit/agent/host/hostfake/mirror"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
@@ -35,7 +32,7 @@ func need(t *testing.T, programs ...string) {
 	if len(missing) == 0 {
 		return
 	}
-	reason := "needs the real tools (on Debian: apt-get install rpm dnf dnf-plugins-core createrepo-c gpg); missing: " + strings.Join(missing, ", ")
+	reason := "needs the real tools (on Debian: hack/install-deps); missing: " + strings.Join(missing, ", ")
 	if os.Getenv("CI") == "true" {
 		t.Fatal(reason)
 	}
@@ -145,7 +142,7 @@ func (f rpmfile) make(t *testing.T) string {
 	require.Len(t, found, 1)
 	if !f.unsigned {
 		tool(t, "rpmsign", "--dbpath="+filepath.Join(dir, "db"), "--define=__gpg /usr/bin/gpg", "--define=_gpg_name refit-test",
-			"--define=_gpg_path "+signer(t), "--addsign", found[0])
+			"--define=_gpg_path "+keys.Home(t), "--addsign", found[0])
 	}
 	return found[0]
 }
@@ -157,91 +154,37 @@ func tool(t *testing.T, argv ...string) string {
 	return result.Output()
 }
 
-var (
-	gpgOnce sync.Once
-	gpgHome string
-	gpgErr  error
-)
-
-// signer makes one throw-away key for all tests; gpg's agent dies with its home.
-func signer(t *testing.T) string {
-	t.Helper()
-	gpgOnce.Do(func() {
-		if gpgHome, gpgErr = os.MkdirTemp("", "refit-gpg"); gpgErr != nil {
-			return
-		}
-		for _, name := range []string{"refit-test", "refit-other"} {
-			if _, gpgErr = gpg(t, "--quick-generate-key", name, "rsa2048", "sign", "never"); gpgErr != nil {
-				return
-			}
-		}
-	})
-	require.NoError(t, gpgErr)
-	return gpgHome
-}
-
-func gpg(t *testing.T, args ...string) (string, error) {
-	argv := append([]string{"gpg", "--homedir", gpgHome, "--batch", "--yes", "--passphrase", "", "--pinentry-mode", "loopback"}, args...)
-	result, err := command.Exec{}.Run(t.Context(), command.Command{Argv: argv})
-	return result.Stdout, err
-}
+// rpm does not understand every kind of key.
+var keys = &mirror.Keys{Algorithm: "rsa2048", Names: []string{"refit-test", "refit-other"}}
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if gpgHome != "" {
-		_, _ = command.Exec{}.Run(context.Background(), command.Command{Argv: []string{"gpgconf", "--homedir", gpgHome, "--kill", "all"}})
-		_ = os.RemoveAll(gpgHome)
-	}
+	keys.Remove()
 	os.Exit(code)
 }
 
-// repositories is a server of signed repositories, one for each minor.
+// testRepository is a server of signed repositories, one for each minor.
 type testRepository struct {
-	t       *testing.T
-	dir     string
-	server  *httptest.Server
-	mu      sync.Mutex
-	status  int // answered to everything, when set
-	fetched []string
+	*mirror.Server
+	t *testing.T
 }
 
 func newRepository(t *testing.T, packages ...rpmfile) *testRepository {
 	t.Helper()
-	r := &testRepository{t: t, dir: t.TempDir()}
-	r.server = httptest.NewServer(http.HandlerFunc(r.serve))
-	t.Cleanup(r.server.Close)
+	r := &testRepository{t: t, Server: mirror.Serve(t)}
 	r.publish("v1.37", packages...)
 	return r
 }
 
-func (r *testRepository) serve(w http.ResponseWriter, req *http.Request) {
-	r.mu.Lock()
-	status := r.status
-	r.fetched = append(r.fetched, req.URL.Path)
-	r.mu.Unlock()
-	if status != 0 {
-		w.WriteHeader(status)
-		return
-	}
-	http.FileServer(http.Dir(r.dir)).ServeHTTP(w, req)
-}
-
-func (r *testRepository) uri(minor string) string { return r.server.URL + "/" + minor + "/rpm/" }
+func (r *testRepository) uri(minor string) string { return r.URL + "/" + minor + "/rpm/" }
 
 func (r *testRepository) path(minor string, elements ...string) string {
-	return filepath.Join(append([]string{r.dir, minor, "rpm"}, elements...)...)
-}
-
-func (r *testRepository) answer(status int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.status = status
+	return filepath.Join(append([]string{r.Dir, minor, "rpm"}, elements...)...)
 }
 
 // publish makes the repository of a minor, its metadata signed.
 func (r *testRepository) publish(minor string, packages ...rpmfile) {
 	r.t.Helper()
-	signer(r.t)
 	require.NoError(r.t, os.RemoveAll(r.path(minor)))
 	require.NoError(r.t, os.MkdirAll(r.path(minor, "noarch"), 0o755))
 	for _, f := range packages {
@@ -255,18 +198,14 @@ func (r *testRepository) publish(minor string, packages ...rpmfile) {
 func (r *testRepository) sign(minor, key string) {
 	r.t.Helper()
 	repomd := r.path(minor, "repodata/repomd.xml")
-	_, err := gpg(r.t, "--local-user", key, "--armor", "--detach-sign", "-o", repomd+".asc", repomd)
-	require.NoError(r.t, err)
+	keys.GPG(r.t, "--local-user", key, "--armor", "--detach-sign", "-o", repomd+".asc", repomd)
 }
 
 // trust puts the repository's key on the host under a name.
 func (h *host) trust(name string) string {
 	h.t.Helper()
-	signer(h.t)
-	key, err := gpg(h.t, "--armor", "--export", "refit-test")
-	require.NoError(h.t, err)
 	file := filepath.Join(keyringDir, name+".asc")
-	require.NoError(h.t, os.WriteFile(h.path(file), []byte(key), 0o644))
+	require.NoError(h.t, os.WriteFile(h.path(file), []byte(keys.Public(h.t, "refit-test")), 0o644))
 	return file
 }
 
@@ -275,7 +214,7 @@ func (h *host) configure(uri, extra string) {
 	h.t.Helper()
 	key := h.trust("kubernetes")
 	text := "[kubernetes]\nname=Kubernetes\nbaseurl=" + uri + "\nenabled=1\ngpgcheck=1\ngpgkey=file://" + key + "\n" + extra
-	require.NoError(h.t, os.WriteFile(h.path(reposDir, "kubernetes.repo"), []byte(text), 0o644))
+	require.NoError(h.t, os.WriteFile(h.path(h.dialect.reposDir, "kubernetes.repo"), []byte(text), 0o644))
 }
 
 func (h *host) request(r *testRepository, names ...string) upgrade.CandidateRequest {

@@ -1,4 +1,4 @@
-// Package rpm is rpm as Refit uses it on hosts of dnf's family: never through a shell,
+// Package rpm is rpm as Refit uses it on hosts of dnf's and of zypper's family: never through a shell,
 // never with a question, never more than was asked for, and judged by what is installed
 // afterwards.
 //
@@ -7,10 +7,10 @@
 //	Install     staged files, one transaction              nothing is fetched
 //	Switch      one baseurl in one repository file
 //
-// dnf itself is not run. Repositories, their keys and proxies, version locks and
-// excludes are read from the files that dnf reads; metadata and packages are fetched and
+// Neither dnf nor zypper is run. Repositories, their keys and proxies, locks and excludes
+// are read from the files that they read; metadata and packages are fetched and
 // verified here, and the transaction is rpm's. So excludes and locks need not be lifted
-// for it, and it is the same whichever dnf the host has.
+// for it, and it is the same whichever version of them the host has.
 package rpm
 
 import (
@@ -45,13 +45,15 @@ type RPM struct {
 	LockTimeout, InstallTimeout time.Duration
 	// Options are added to every run of rpm on the host's database; tests need them, hosts do not.
 	Options []string
+
+	dialect dialect
 }
 
-// New returns the package manager of the host under root.
+// New returns the package manager of the host of dnf's family under root.
 func New(root string) *RPM {
 	return &RPM{
 		Root: root, State: "/var/lib/refit", Runner: command.Exec{},
-		LockTimeout: lockTimeout, InstallTimeout: installTimeout,
+		LockTimeout: lockTimeout, InstallTimeout: installTimeout, dialect: dnf(),
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/refit-dev/refit/agent/host/command"
+	"github.com/refit-dev/refit/agent/host/packagefile"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
@@ -131,23 +132,37 @@ func (r *RPM) obsoleted(ctx context.Context, changes []upgrade.PackageChange, di
 		if err != nil {
 			return fmt.Errorf("asking %s %s what it obsoletes: %w", c.Name, c.To, err)
 		}
-		for line := range strings.Lines(result.Stdout) {
-			fields := strings.Split(strings.TrimRight(line, "\n"), "\t")
-			if len(fields) != 3 || checkNames(fields[:1]) != nil || slices.Contains(changeNames(changes), fields[0]) {
+		for _, o := range parseObsoletes(result.Stdout) {
+			if slices.Contains(packagefile.Names(changes), o.name) {
 				continue
 			}
-			now, err := r.installed(ctx, fields[0])
+			now, err := r.installed(ctx, o.name)
 			if err != nil {
 				return err
 			}
 			for _, h := range now {
-				if within(h.version, strings.TrimSpace(fields[1]), fields[2]) {
+				if within(h.version, o.relation, o.version) {
 					return refuse("WouldRemove", "%s %s takes the place of %s %s and would remove it, which is not part of the plan", c.Name, c.To, h.name, h.version)
 				}
 			}
 		}
 	}
 	return nil
+}
+
+// obsolete is what a package says that it takes the place of.
+type obsolete struct{ name, relation, version string }
+
+// parseObsoletes leaves out what is no name of a package, such as a file.
+func parseObsoletes(output string) []obsolete {
+	var all []obsolete
+	for line := range strings.Lines(output) {
+		fields := strings.Split(strings.TrimRight(line, "\n"), "\t")
+		if len(fields) == 3 && kind.CheckNames(fields[:1]) == nil {
+			all = append(all, obsolete{name: fields[0], relation: strings.TrimSpace(fields[1]), version: fields[2]})
+		}
+	}
+	return all
 }
 
 func within(have, relation, version string) bool {

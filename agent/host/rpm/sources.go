@@ -12,7 +12,7 @@ import (
 )
 
 // Sources are the configured repositories that are enabled, each with those of the named
-// packages that dnf's own copy of its index offers, or that it offered Refit where the
+// packages that the host's own copy of its index offers, or that it offered Refit where the
 // host has no copy. Nothing is fetched.
 func (r *RPM) Sources(ctx context.Context, packages []string) ([]upgrade.SourceFacts, error) {
 	repos, err := r.repos()
@@ -38,7 +38,7 @@ func (r *RPM) Sources(ctx context.Context, packages []string) ([]upgrade.SourceF
 	return facts, nil
 }
 
-// Indexes are what the configured repositories offer of some packages, from dnf's own
+// Indexes are what the configured repositories offer of some packages, from the host's own
 // copies of their indexes. Nothing is fetched: a repository without a copy is left out.
 func (r *RPM) Indexes(ctx context.Context, packages []string) ([]upgrade.IndexFacts, error) {
 	repos, err := r.repos()
@@ -49,7 +49,7 @@ func (r *RPM) Indexes(ctx context.Context, packages []string) ([]upgrade.IndexFa
 	for _, p := range repos {
 		offer := upgrade.IndexFacts{URI: p.uri, Packages: packages}
 		known := r.eachCopy(ctx, p, func(path string) error {
-			found, err := candidatesIn(path, strings.TrimSuffix(p.uri, "/")+"/", packages)
+			found, err := candidatesIn(path, p.place(p.uri), packages)
 			offer.Candidates = append(offer.Candidates, found...)
 			return err
 		})
@@ -60,7 +60,7 @@ func (r *RPM) Indexes(ctx context.Context, packages []string) ([]upgrade.IndexFa
 	return facts, nil
 }
 
-// cached are those of the packages that dnf's own copy of a repository's index names; known is false where there is none.
+// cached are those of the packages that the host's own copy of a repository's index names; known is false where there is none.
 func (r *RPM) cached(ctx context.Context, p repo, packages []string) (found []string, known bool) {
 	known = r.eachCopy(ctx, p, func(path string) error {
 		in, err := namesIn(path, packages)
@@ -70,15 +70,15 @@ func (r *RPM) cached(ctx context.Context, p repo, packages []string) (found []st
 	return found, known
 }
 
-// eachCopy reads dnf's own copy of a repository's index; false where there is none that can be read.
+// eachCopy reads the host's own copy of a repository's index; false where there is none that can be read.
 func (r *RPM) eachCopy(ctx context.Context, p repo, read func(path string) error) bool {
-	for _, dir := range []string{"var/cache/dnf", "var/cache/libdnf5"} {
-		paths, err := filepath.Glob(r.path(dir, p.id+"-????????????????", "repodata", "*primary.xml*"))
+	for _, pattern := range r.dialect.copies(p.section) {
+		paths, err := filepath.Glob(r.path(pattern))
 		if err != nil || len(paths) == 0 {
 			continue // an id with a pattern's characters in it is one without a copy
 		}
 		for _, path := range paths {
-			if err := read(path); err != nil { // damaged, or half written by a dnf that runs now: a copy is only a hint
+			if err := read(path); err != nil { // damaged, or half written by a program that runs now: a copy is only a hint
 				logr.FromContextOrDiscard(ctx).Info("Passing over a copy of a package index", "file", path, "reason", err.Error())
 				return false
 			}

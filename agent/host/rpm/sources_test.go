@@ -2,6 +2,7 @@ package rpm
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -84,6 +85,82 @@ func TestANewSourceIsWrittenWithItsKeyAndBothChecks(t *testing.T) {
 	assertReason(t, h.Switch(t.Context(), change), "SourceInvalid")
 }
 
+func TestTheKeysThatSpecNamesAreWrittenAndTakenBack(t *testing.T) {
+	const uri, other = "https://pkgs.example.com/v1.36/rpm/", "https://pkgs.example.com/v1.37/rpm/"
+	const key = "file:///etc/pki/rpm-gpg/RPM-GPG-KEY-refit"
+	head := "# ours\n[kubernetes]\nname=Kubernetes\nbaseurl=" + uri + "\n"
+	tail := "exclude=kubelet\n\n[other]\nbaseurl=https://pkgs.example.com/other/\ngpgkey=https://pkgs.example.com/other.key\n"
+	for name, tc := range map[string]struct {
+		was, before, after, undone string
+	}{
+		"one for another":                 {"https://a/k", "gpgkey=https://a/k\n", "gpgkey=" + key + "\n", "gpgkey=https://a/k\n"},
+		"one for several":                 {"https://a/k file:///b", "gpgkey=https://a/k\n# why\n\tfile:///b\n", "gpgkey=" + key + "\n# why\n", "gpgkey=https://a/k file:///b\n# why\n"},
+		"one for none":                    {"", "", "", ""},
+		"one that is there already":       {key, "GPGKEY = " + key + "\n", "GPGKEY = " + key + "\n", "GPGKEY = " + key + "\n"},
+		"one for one that is there twice": {"file:///b", "gpgkey=file:///a\ngpgkey=file:///b\n", "gpgkey=" + key + "\n", "gpgkey=file:///b\n"},
+	} {
+		for _, to := range []string{uri, other} {
+			t.Run(name+", at "+to, func(t *testing.T) {
+				h := bare(t)
+				h.write(keyringDir+"/RPM-GPG-KEY-refit", "key")
+				h.write(reposDir+"/k.repo", head+tc.before+tail)
+				change := upgrade.SourceChange{
+					Name: "kubernetes", File: "/etc/yum.repos.d/k.repo", From: uri, To: to, SignedBy: "refit", Was: &upgrade.SourceWords{SignedBy: tc.was},
+				}
+				want := head + tc.after + tail
+				if tc.was == "" {
+					want = head + strings.Replace(tail, "\n\n", "\ngpgkey="+key+"\n\n", 1)
+				}
+				for range 2 {
+					require.NoError(t, h.Switch(t.Context(), change))
+					assert.Equal(t, strings.Replace(want, uri, to, 1), h.read(reposDir+"/k.repo"))
+				}
+				require.NoError(t, os.Remove(h.path(keyringDir, "RPM-GPG-KEY-refit")), "going back needs nothing of the host")
+				for range 2 {
+					require.NoError(t, h.Switch(t.Context(), change.Back()))
+					assert.Equal(t, head+tc.undone+tail, h.read(reposDir+"/k.repo"))
+				}
+			})
+		}
+	}
+}
+
+func TestKeysThatCannotBeWrittenLeaveTheFileAlone(t *testing.T) {
+	h := bare(t)
+	h.write(reposDir+"/kubernetes.repo", repoText)
+	change := upgrade.SourceChange{
+		Name: "kubernetes", File: "/etc/yum.repos.d/kubernetes.repo", From: "https://pkgs.example.com/v1.36/rpm/", To: "https://pkgs.example.com/v1.36/rpm/",
+		SignedBy: "absent", Was: &upgrade.SourceWords{},
+	}
+	assertReason(t, h.Switch(t.Context(), change), "KeyringMissing")
+	change.SignedBy = "x\x1by"
+	assertReason(t, h.Switch(t.Context(), change), "KeyringInvalid")
+	// The second line of a baseurl is a mirror of the first, not a repository of its own.
+	change.From, change.To, change.SignedBy = "https://mirror.example.com/v1.36/rpm/", "https://mirror.example.com/v1.36/rpm/", "/a"
+	assertReason(t, h.Switch(t.Context(), change), "SourceMissing")
+	assert.Equal(t, repoText, h.read(reposDir+"/kubernetes.repo"))
+}
+
+// dnf itself finds the key that was written, and believes the repository's packages by it.
+func TestDnfGoesByTheKeysThatWereWritten(t *testing.T) {
+	h := newHost(t)
+	r := newRepository(t, kubelet("1.37.2-1"))
+	h.installs(kubelet("1.36.3-1"))
+	h.configure(r.uri("v1.37"), "repo_gpgcheck=1\n")
+	key := h.trust("refit")
+	h.write(keyringDir+"/kubernetes.asc", "no key")
+	sources, err := h.Sources(t.Context(), nil)
+	require.NoError(t, err)
+	assert.NotContains(t, h.dnf("upgrade", "--downloadonly"), "Complete!")
+	change := upgrade.SourceChange{
+		Name: "kubernetes", File: sources[0].File, From: sources[0].URI, To: sources[0].URI, SignedBy: "refit", Was: &upgrade.SourceWords{SignedBy: sources[0].SignedBy},
+	}
+	require.NoError(t, h.Switch(t.Context(), change))
+	// dnf looks for the key on the machine, not in the root.
+	h.write(reposDir+"/kubernetes.repo", strings.Replace(h.read(reposDir+"/kubernetes.repo"), "file://"+key, "file://"+h.path(key), 1))
+	assert.Contains(t, h.dnf("upgrade", "--downloadonly"), "Complete!")
+}
+
 func TestVariablesOfAURIAreFilledInAsDnfDoes(t *testing.T) {
 	h := bare(t)
 	h.Options = []string{"--dbpath=/var/lib/rpm"}
@@ -101,17 +178,17 @@ func TestWhatARepositoryOffersIsKnownWithoutFetching(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, sources[0].Provides, "nobody asked yet")
 	h.candidates(r, "kubelet", "kubeadm")
-	r.answer(500)
+	r.Answer(500)
 	sources, err = h.Sources(t.Context(), []string{"kubelet", "kubectl"})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"kubelet"}, sources[0].Provides)
-	r.answer(0)
+	r.Answer(0)
 	require.NoError(t, os.Remove(string(h.offers())))
 	indexes, err := h.Indexes(t.Context(), []string{"kubelet"})
 	require.NoError(t, err)
 	assert.Empty(t, indexes)
 	h.dnf("makecache")
-	r.answer(500)
+	r.Answer(500)
 	indexes, err = h.Indexes(t.Context(), []string{"kubelet"})
 	require.NoError(t, err)
 	require.Len(t, indexes, 1)

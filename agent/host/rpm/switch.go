@@ -14,7 +14,8 @@ import (
 )
 
 // Switch points the repositories of one file from one URI to another and keeps everything
-// else of the file: excludes, keys, comments, other repositories. Without From the file is
+// else of the file: excludes, comments, other repositories, and keys unless the change says
+// what they were and are to be. Without From the file is
 // made, without To it is removed; From and To swapped undo it. A file that is switched
 // already is left alone, so a repeated step does nothing.
 func (r *RPM) Switch(_ context.Context, change upgrade.SourceChange) error {
@@ -40,11 +41,17 @@ func (r *RPM) Switch(_ context.Context, change upgrade.SourceChange) error {
 	}
 	content, replaced, present := replaceURI(string(data), change.From, change.To)
 	switch {
-	case replaced:
-	case present:
-		return nil
+	case replaced, present:
 	default:
 		return refuse("SourceMissing", "package source file %s names neither %s nor %s; somebody changed it since the plan was made", change.File, change.From, change.To)
+	}
+	if change.Was != nil {
+		if content, err = r.restate(content, change); err != nil {
+			return err
+		}
+	}
+	if content == string(data) {
+		return nil
 	}
 	info, err := os.Stat(path)
 	if err != nil {
@@ -58,8 +65,8 @@ func withoutVariables(uri string) string { return variable.ReplaceAllString(uri,
 // sourcePath keeps a plan from writing anything but repository files.
 func (r *RPM) sourcePath(file string) (string, error) {
 	clean := filepath.Clean("/" + file)
-	if clean != file || filepath.Dir(clean) != reposDir || !strings.HasSuffix(clean, ".repo") {
-		return "", refuse("SourceInvalid", "package source file %q: want a .repo file in %s", file, reposDir)
+	if clean != file || filepath.Dir(clean) != r.dialect.reposDir || !strings.HasSuffix(clean, ".repo") {
+		return "", refuse("SourceInvalid", "package source file %q: want a .repo file in %s", file, r.dialect.reposDir)
 	}
 	return r.path(clean), nil
 }
@@ -73,16 +80,12 @@ func (r *RPM) addSource(path string, change upgrade.SourceChange) error {
 		return refuse("SourceInvalid", "package source %q: want a name of letters, digits, '.', '-' and '_'", change.Name)
 	}
 	text := fmt.Sprintf("[%s]\nname=%s\nbaseurl=%s\nenabled=1\ngpgcheck=1\nrepo_gpgcheck=1\n", change.Name, change.Name, change.To)
-	if change.SignedBy != "" {
-		var urls []string
-		for _, name := range strings.FieldsFunc(change.SignedBy, func(c rune) bool { return c == ',' || c == ' ' || c == '\n' }) {
-			file, err := r.keyFile(name)
-			if err != nil {
-				return err
-			}
-			urls = append(urls, "file://"+file)
-		}
-		text += "gpgkey=" + strings.Join(urls, " ") + "\n"
+	keys, err := r.writtenKeys(change.SignedBy)
+	if err != nil {
+		return err
+	}
+	if keys != "" {
+		text += "gpgkey=" + keys + "\n"
 	}
 	return files.WriteAtomic(path, []byte(text), 0o644)
 }
@@ -118,13 +121,12 @@ func replaceURI(content, from, to string) (out string, replaced, present bool) {
 
 // replaceWord leaves all white space and commas as they are.
 func replaceWord(text, from, to string) (out string, replaced, present bool) {
-	const separators = " \t,"
 	var b strings.Builder
 	for text != "" {
-		space := len(text) - len(strings.TrimLeft(text, separators))
+		space := len(text) - len(strings.TrimLeftFunc(text, separates))
 		b.WriteString(text[:space])
 		text = text[space:]
-		end := strings.IndexAny(text, separators)
+		end := strings.IndexFunc(text, separates)
 		if end < 0 {
 			end = len(text)
 		}

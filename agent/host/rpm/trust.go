@@ -51,15 +51,12 @@ func (r *RPM) originOf(uri string) (origin, access, error) {
 			best = o
 		}
 	}
-	a := access{main: r.main()}
 	repos, err := r.repos()
 	if err != nil {
-		return best, a, err
+		return best, access{}, err
 	}
-	if host := hostOf(repos, best.Source); host != nil {
-		a.values = host.section
-	}
-	return best, a, nil
+	a, err := r.access(best.Source, hostOf(repos, best.Source))
+	return best, a, err
 }
 
 // hostOf is the host's repository with that URI; of one that only differs in the minor of its last hop: see sameButMinor.

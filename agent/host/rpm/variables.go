@@ -1,6 +1,7 @@
 package rpm
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"regexp"
@@ -15,14 +16,14 @@ var variable = regexp.MustCompile(`\$(?:\{[0-9A-Za-z_]+\}|[0-9A-Za-z_]+)`)
 // arches are rpm's names of the architectures that Go names otherwise.
 var arches = map[string]string{"amd64": "x86_64", "arm64": "aarch64", "386": "i686"}
 
-func basearch() string { return firstNonEmpty(arches[runtime.GOARCH], runtime.GOARCH) }
+func basearch() string { return cmp.Or(arches[runtime.GOARCH], runtime.GOARCH) }
 
-// expand fills in the variables of a URI the way dnf does. One that is not known stays
+// expand fills in the variables of a URI the way dnf and zypper do. One that is not known stays
 // as it is: the fetch fails then, and its URI says why.
 func (r *RPM) expand(ctx context.Context, text string) string {
 	return variable.ReplaceAllStringFunc(text, func(match string) string {
 		name := strings.Trim(match, "${}")
-		for _, dir := range []string{"etc/dnf/vars", "etc/yum/vars"} {
+		for _, dir := range r.dialect.varsDirs {
 			if data, err := os.ReadFile(r.path(dir, name)); err == nil {
 				line, _, _ := strings.Cut(string(data), "\n")
 				return strings.TrimSpace(line)
@@ -32,7 +33,13 @@ func (r *RPM) expand(ctx context.Context, text string) string {
 		case "basearch", "arch":
 			return basearch()
 		case "releasever":
-			return firstNonEmpty(r.releasever(ctx), match)
+			return cmp.Or(r.releasever(ctx), match)
+		case "releasever_major":
+			major, _, _ := strings.Cut(r.releasever(ctx), ".")
+			return cmp.Or(major, match)
+		case "releasever_minor":
+			_, minor, _ := strings.Cut(r.releasever(ctx), ".")
+			return cmp.Or(minor, match)
 		}
 		return match
 	})
@@ -43,13 +50,8 @@ func (r *RPM) releasever(ctx context.Context) string {
 	format := `[%{PROVIDENAME}\t%{PROVIDEVERSION}\n]system-release\t%{VERSION}\n`
 	result, err := r.run(ctx, queryTimeout, r.rpm("rpm", "-q", "--qf", format, "--whatprovides", "system-release"))
 	if err == nil {
-		for _, wanted := range []string{"system-release(releasever)\t", "system-release\t"} {
-			for line := range strings.Lines(result.Stdout) {
-				if version, ok := strings.CutPrefix(strings.TrimSpace(line), wanted); ok {
-					version, _, _ = strings.Cut(version, "-")
-					return version
-				}
-			}
+		if version := providedRelease(result.Stdout); version != "" {
+			return version
 		}
 	}
 	release, err := osrelease.Read(r.Root)
@@ -57,4 +59,17 @@ func (r *RPM) releasever(ctx context.Context) string {
 		return ""
 	}
 	return release.VersionID
+}
+
+// providedRelease is the release of a system in what its packages provide; a statement of its own counts more.
+func providedRelease(output string) string {
+	for _, wanted := range []string{"system-release(releasever)\t", "system-release\t"} {
+		for line := range strings.Lines(output) {
+			if version, ok := strings.CutPrefix(strings.TrimSpace(line), wanted); ok {
+				version, _, _ = strings.Cut(version, "-")
+				return version
+			}
+		}
+	}
+	return ""
 }

@@ -15,6 +15,7 @@ const (
 
 // Container is a running container of a pod.
 type Container struct {
+	ID        string
 	Name      string // as in the pod
 	Namespace string
 	Image     string // with its tag, where there is one
@@ -32,7 +33,7 @@ func (r *Runtime) Containers(ctx context.Context) ([]Container, error) {
 	containers := make([]Container, 0, len(answer.Containers))
 	for _, c := range answer.Containers {
 		containers = append(containers, Container{
-			Name: c.Labels[labelContainer], Namespace: c.Labels[labelNamespace],
+			ID: c.Id, Name: c.Labels[labelContainer], Namespace: c.Labels[labelNamespace],
 			Image: r.imageName(ctx, c), CreatedAt: c.CreatedAt,
 		})
 	}

@@ -70,7 +70,7 @@ func (r *Runtime) stop(ctx context.Context, sandbox string) error {
 		return err
 	}
 	for _, c := range answer.Containers {
-		if err := r.stopContainer(ctx, c.Id); err != nil {
+		if err := r.StopContainer(ctx, c.Id); err != nil {
 			return err
 		}
 	}
@@ -80,8 +80,9 @@ func (r *Runtime) stop(ctx context.Context, sandbox string) error {
 	return nil
 }
 
-// stopContainer is not bound by callTimeout: the answer comes after the grace period.
-func (r *Runtime) stopContainer(ctx context.Context, id string) error {
+// StopContainer ends a container: SIGTERM, and SIGKILL after a grace period. It is not
+// bound by callTimeout, since the answer comes after that.
+func (r *Runtime) StopContainer(ctx context.Context, id string) error {
 	client, err := r.cri()
 	if err != nil {
 		return err

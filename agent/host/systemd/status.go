@@ -19,6 +19,7 @@ type Status struct {
 	// yet), ExitStatus its exit status or the signal.
 	ExitCode   int
 	ExitStatus int
+	FileState  string // enabled, disabled, static, masked, …
 	// Fragment and DropIns are the files that make up the unit.
 	Fragment string
 	DropIns  []string
@@ -67,6 +68,7 @@ func statusFrom(unit string, p map[string]any) Status {
 		SubState:    text(p, "SubState"),
 		Result:      text(p, "Result"),
 		Fragment:    text(p, "FragmentPath"),
+		FileState:   text(p, "UnitFileState"),
 	}
 	s.MainPID, _ = p["MainPID"].(uint32)
 	s.DropIns, _ = p["DropInPaths"].([]string)

@@ -18,7 +18,7 @@ import (
 func TestTheStateOfAUnitIsReadFromItsProperties(t *testing.T) {
 	properties := map[string]any{
 		"LoadState": "loaded", "ActiveState": "active", "SubState": "running", "Result": "success",
-		"FragmentPath": "/lib/systemd/system/kubelet.service", "DropInPaths": []string{"/etc/systemd/system/kubelet.service.d/10-kubeadm.conf"},
+		"UnitFileState": "enabled", "FragmentPath": "/lib/systemd/system/kubelet.service", "DropInPaths": []string{"/etc/systemd/system/kubelet.service.d/10-kubeadm.conf"},
 		"MainPID": uint32(812), "ExecMainCode": int32(0), "ExecMainStatus": int32(0), "ExecMainStartTimestamp": uint64(1700000000000000),
 	}
 	status := statusFrom("kubelet.service", properties)
@@ -27,6 +27,7 @@ func TestTheStateOfAUnitIsReadFromItsProperties(t *testing.T) {
 	assert.True(t, status.Exists())
 	assert.True(t, status.Running())
 	assert.Len(t, status.DropIns, 1)
+	assert.Equal(t, "enabled", status.FileState)
 
 	properties["MainPID"] = uint32(0)
 	assert.Nil(t, statusFrom("kubelet.service", properties).StartTime, "a process that has ended has no start time to report")

@@ -12,6 +12,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"sigs.k8s.io/yaml"
@@ -258,6 +259,14 @@ func (r rule) holds(value any) (bool, error) {
 var others = map[string]func(value any) bool{
 	`!has(self.versions) || !has(self.versions.controlPlane) || 'ControlPlane' in self.roles`: func(v any) bool { return versionHasRole(v, "controlPlane", "ControlPlane") },
 	`!has(self.versions) || !has(self.versions.etcd) || 'Etcd' in self.roles`:                 func(v any) bool { return versionHasRole(v, "etcd", "Etcd") },
+	`!has(self.kubeadm) || !has(self.kubeadm.renewCertificatesBefore) || 'ControlPlane' in self.roles`: func(v any) bool {
+		return fieldHasRole(v, "kubeadm", "renewCertificatesBefore", "ControlPlane")
+	},
+	`self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(h|m|s|ms))+$') && duration(self) > duration('0s') && duration(self) <= duration('4320h')`: func(v any) bool {
+		text, _ := v.(string)
+		d, err := time.ParseDuration(text)
+		return err == nil && plainDuration.MatchString(text) && d > 0 && d <= 4320*time.Hour
+	},
 	`!has(self.state) || self.state != 'Absent' || !has(self.version)`: func(v any) bool {
 		fields, _ := v.(map[string]any)
 		return fields["state"] != "Absent" || fields["version"] == nil
@@ -272,11 +281,17 @@ var others = map[string]func(value any) bool{
 
 var preflightID = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*$`)
 
+var plainDuration = regexp.MustCompile(`^([0-9]{1,5}([.][0-9]{1,9})?(h|m|s|ms))+$`)
+
 func versionHasRole(spec any, version, role string) bool {
+	return fieldHasRole(spec, "versions", version, role)
+}
+
+func fieldHasRole(spec any, part, field, role string) bool {
 	fields, _ := spec.(map[string]any)
-	versions, _ := fields["versions"].(map[string]any)
+	within, _ := fields[part].(map[string]any)
 	roles, _ := fields["roles"].([]any)
-	return versions[version] == nil || slices.Contains(roles, any(role))
+	return within[field] == nil || slices.Contains(roles, any(role))
 }
 
 func join(path, name string) string { return strings.TrimPrefix(path+"."+name, ".") }

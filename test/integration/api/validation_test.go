@@ -62,6 +62,10 @@ func TestMachinesThatCannotBeMeantAreRefusedWithWhatToDo(t *testing.T) {
 		"a timeout of a number":           {fmt.Sprintf(worker, `drain: {timeout: "30"}`), "must be a duration longer than 0s"},
 		"a timeout no clock can hold":     {fmt.Sprintf(worker, `drain: {timeout: 9999999h}`), "must be a duration longer than 0s"},
 		"a wait in days":                  {fmt.Sprintf(worker, `drain: {skipWaitForDeleteTimeout: 1d}`), "must be a duration such as 30s, 5m or 1h30m"},
+		"a renewal on a worker":           {fmt.Sprintf(worker, `kubeadm: {renewCertificatesBefore: 720h}`), "kubeadm.renewCertificatesBefore is only for machines with role ControlPlane"},
+		"a renewal of ever":               {`{roles: [ControlPlane], kubeadm: {renewCertificatesBefore: 8760h}}`, "must be longer than 0s and at most 4320h"},
+		"a renewal of never":              {`{roles: [ControlPlane], kubeadm: {renewCertificatesBefore: 0s}}`, "must be longer than 0s and at most 4320h"},
+		"a renewal in days":               {`{roles: [ControlPlane], kubeadm: {renewCertificatesBefore: 30d}}`, "must be longer than 0s and at most 4320h"},
 		"unknown drain policy":            {fmt.Sprintf(worker, `drain: {onTimeout: Kill}`), `Unsupported value: "Kill": supported values: "Fail", "Proceed", "Delete"`},
 		"a field that does not exist":     {fmt.Sprintf(worker, `versions: {kublet: v1.37.2}`), `unknown field "spec.versions.kublet"`},
 	} {
@@ -151,9 +155,9 @@ os:
   reboot: IfRequired
 packageSources: [{name: kubernetes, uri: "https://mirror.corp:8443/kubernetes/{minor}/deb/", suites: ["/"], components: [main], signedBy: refit-kubernetes}]
 kubelet: {configuration: {maxPods: 200, evictionHard: {memory.available: 100Mi}}}
-kubeadm: {ignorePreflightErrors: [CreateJob]}
+kubeadm: {ignorePreflightErrors: [CreateJob], renewCertificatesBefore: 720h0m0s}
 node: {labels: {rack: r1}, taints: [{key: k, value: v, effect: NoExecute}]}
-drain: {timeout: 30m0s, onTimeout: Fail, emptyDir: Evict, unmanagedPods: Fail, skipWaitForDeleteTimeout: 0s, singleNode: Refuse, skipForMinor: true}
+drain: {timeout: 30m0s, onTimeout: Fail, emptyDir: Evict, unmanagedPods: Fail, skipWaitForDeleteTimeout: 0s, loadBalancerDelay: 10s, volumeDetachTimeout: 5m0s, onVolumesAttached: Proceed, singleNode: Refuse, skipForMinor: true}
 hooks: {preApply: [raid-check], postApply: [smoke]}
 driftPolicy: Repair
 availability: InService

@@ -1,0 +1,102 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/refit-dev/refit/agent/executor/journal"
+)
+
+// NotBegunError says that the executor ended before it wrote anything down: the host is untouched.
+type NotBegunError struct {
+	ID    string
+	Cause error
+}
+
+// Error implements error.
+func (e *NotBegunError) Error() string {
+	text := fmt.Sprintf("operation %s did not begin, and nothing was changed; see: journalctl -u refit-op-%s.service", e.ID, e.ID)
+	if e.Cause != nil {
+		text += ": " + e.Cause.Error()
+	}
+	return text
+}
+
+// Unwrap returns what kept it from beginning.
+func (e *NotBegunError) Unwrap() error { return e.Cause }
+
+// Follow starts the executor on an accepted operation, unless something works on it
+// already, and shows its journal until nothing works on it any more. The record is not
+// finished when the executor ended before it, or when the context ended.
+func (a *Applier) Follow(ctx context.Context, id string, show func(journal.Record)) (journal.Record, error) {
+	ended := make(chan error, 1)
+	go func() { ended <- a.runToEnd(ctx, id) }()
+	ticker := time.NewTicker(a.poll())
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			record, _ := a.Store.Journal(id) // wherever it is: it goes on
+			return record, context.Cause(ctx)
+		case <-ticker.C:
+			if record, err := a.Store.Journal(id); err == nil {
+				show(record)
+			}
+		case err := <-ended:
+			if ctx.Err() != nil {
+				continue
+			}
+			return a.end(ctx, id, err, show)
+		}
+	}
+}
+
+func (a *Applier) poll() time.Duration {
+	if a.Poll > 0 {
+		return a.Poll
+	}
+	return 500 * time.Millisecond
+}
+
+// runToEnd is not cut short before the start: an accepted operation is begun.
+func (a *Applier) runToEnd(ctx context.Context, id string) error {
+	begin := context.WithoutCancel(ctx)
+	running, err := a.Executor.Running(begin, id)
+	if err != nil {
+		return err
+	}
+	if !running {
+		if err := a.Executor.Start(begin, id); err != nil {
+			return err
+		}
+	}
+	return a.Executor.Wait(ctx, id)
+}
+
+// end reads how it went: the journal knows, and nothing else.
+func (a *Applier) end(ctx context.Context, id string, ended error, show func(journal.Record)) (journal.Record, error) {
+	record, err := a.Store.Journal(id)
+	if errors.Is(err, fs.ErrNotExist) {
+		return record, a.neverBegun(ctx, id, ended)
+	}
+	if err != nil {
+		return record, fmt.Errorf("reading how operation %s went: %w", id, errors.Join(err, ended))
+	}
+	show(record)
+	if !record.Finished() {
+		return record, ended
+	}
+	return record, a.Executor.Release(ctx, id)
+}
+
+// neverBegun takes an operation back that nothing has begun, so that nobody begins it later.
+func (a *Applier) neverBegun(ctx context.Context, id string, cause error) error {
+	running, err := a.Executor.Running(ctx, id)
+	if err == nil && !running {
+		err = a.Store.DropOperation(id)
+	}
+	return &NotBegunError{ID: id, Cause: errors.Join(cause, err)}
+}
