@@ -63,7 +63,7 @@ test-unit: artefacts ## Unit tests with the race detector
 
 .PHONY: test-api
 test-api: artefacts ## Tests against a real API server and etcd
-	REFIT_REQUIRE_API=1 go test -timeout 15m ./test/integration/...
+	REFIT_REQUIRE_API=1 go test -timeout 25m ./test/integration/...
 
 .PHONY: test-fleet
 test-fleet: build fleet ## The upgrade of a real fleet, asserted (as root)

@@ -107,7 +107,9 @@ type OSSpec struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=256
 	Packages []Package `json:"packages,omitempty"`
-	// SecurityUpdates applies the distribution's security updates under the same grants. Unset: None.
+	// SecurityUpdates applies the distribution's security updates under the same grants: on apt hosts what comes from a suite
+	// that ends with -security or is labelled Debian-Security, on dnf hosts what a security advisory names. Packages that
+	// have a field of their own, or an entry in packages, and packages on hold are left alone. Unset: None.
 	// +optional
 	SecurityUpdates SecurityUpdates `json:"securityUpdates,omitempty"`
 	// Reboot says whether the host may be rebooted when a package asks for it. Unset: IfRequired.
@@ -201,8 +203,10 @@ type SourceWord string
 
 // KubeletSpec is the kubelet's configuration beyond what kubeadm writes.
 type KubeletSpec struct {
-	// Configuration holds fields of kubelet.config.k8s.io/v1beta1 KubeletConfiguration, written as a drop-in file.
-	// staticPodPath, staticPodURL, authentication, authorization, runtime endpoints and TLS keys are refused unless the host's policy allows them.
+	// Configuration holds fields of kubelet.config.k8s.io/v1beta1 KubeletConfiguration, written as a drop-in file that wins over
+	// the kubelet's own configuration. Maps are merged key by key, lists are replaced. It needs kubelet v1.28 or newer.
+	// Fields that the hop's kubelet does not have are refused, and so are staticPodPath, staticPodURL, staticPodURLHeader,
+	// authentication, authorization, containerRuntimeEndpoint, imageServiceEndpoint, those that begin with tls, and a healthzPort of 0.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless

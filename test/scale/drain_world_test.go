@@ -19,8 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/refit-dev/refit/test/audit"
 	"github.com/refit-dev/refit/test/integration/apiserver"
-	"github.com/refit-dev/refit/test/integration/audit"
 )
 
 // grace is how long every pod takes to end.

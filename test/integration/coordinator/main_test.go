@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/refit-dev/refit/test/audit"
 	"github.com/refit-dev/refit/test/checkout"
 	"github.com/refit-dev/refit/test/integration/apiserver"
-	"github.com/refit-dev/refit/test/integration/audit"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 

@@ -17,7 +17,7 @@ import (
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/pkg/drain"
-	"github.com/refit-dev/refit/test/integration/audit"
+	"github.com/refit-dev/refit/test/audit"
 )
 
 // fallbackPace is the shortest time after which a blocked eviction is tried again without an event.

@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/refit-dev/refit/pkg/drain"
+	"github.com/refit-dev/refit/test/audit"
 	"github.com/refit-dev/refit/test/integration/apiserver"
-	"github.com/refit-dev/refit/test/integration/audit"
 )
 
 const node, other = "host-1", "host-2"

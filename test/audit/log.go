@@ -40,6 +40,7 @@ type Event struct {
 	Stage            string
 	Verb             string
 	RequestURI       string
+	UserAgent        string
 	User             user
 	ImpersonatedUser *user
 	ObjectRef        struct{ Resource, Namespace, Name, Subresource string }
@@ -50,7 +51,18 @@ type Event struct {
 	At               time.Time `json:"stageTimestamp"`
 }
 
-type user struct{ Username string }
+type user struct {
+	Username string
+	Extra    map[string][]string
+}
+
+// Node is the node that a token is bound to, "" for other credentials.
+func (e *Event) Node() string {
+	if names := e.User.Extra["authentication.kubernetes.io/node-name"]; len(names) == 1 {
+		return names[0]
+	}
+	return ""
+}
 
 // Who asked: the impersonated user where there is one.
 func (e *Event) Who() string {
@@ -116,8 +128,11 @@ func (l Log) By(name string) Log {
 }
 
 // Requests counts each request once: long ones when they begin, the others when they end.
-func (l Log) Requests() int {
-	return len(l.where(func(e *Event) bool { return (e.Stage == "ResponseStarted") == (e.Verb == "watch") }))
+func (l Log) Requests() int { return len(l.Once()) }
+
+// Once has each request once: long ones when they begin, the others when they end.
+func (l Log) Once() Log {
+	return l.where(func(e *Event) bool { return (e.Stage == "ResponseStarted") == (e.Verb == "watch") })
 }
 
 // MostWatches is how many watches were open at a time.
