@@ -70,8 +70,9 @@ test-fleet: build fleet ## The upgrade of a real fleet, asserted (as root)
 	REFIT_FLEET=1 go test -v -count=1 -timeout 45m ./test/scenario/...
 
 .PHONY: e2e
-e2e: build artefacts ## The long enumerations: every write of the coordinator, every artefact, whole fleets, ten idle minutes (as root)
+e2e: build artefacts ## The long enumerations: every write of coordinator and executor, every artefact, whole fleets, ten idle minutes (as root)
 	REFIT_EXHAUSTIVE=1 go test -count=1 -timeout 60m ./coordinator/simulation
+	REFIT_EXHAUSTIVE=1 go test -count=1 -timeout 60m ./agent/executor/...
 	REFIT_FLEET_ARTEFACTS=1 REFIT_FLEET_COREDNS=1 go test -count=1 -timeout 60m ./test/fleet/artefacts
 	REFIT_FLEET=1 REFIT_IDLE=10m go test -v -count=1 -timeout 150m -p 1 ./test/fleet/testfleet ./test/scenario/...
 
