@@ -163,7 +163,11 @@ func TestAnyDamageOfAFileIsNoticed(t *testing.T) {
 	_, err = journal.Decode("f", good)
 	require.NoError(t, err)
 	for i := range len(good) - 1 { // the last byte is a newline
-		for _, bad := range [][]byte{flipped(good, i), good[:i]} {
+		bads := [][]byte{good[:i], append(append([]byte(nil), good[:i]...), good[i+1:]...)}
+		for bit := range 8 {
+			bads = append(bads, flipped(good, i, bit))
+		}
+		for _, bad := range bads {
 			_, err := journal.Decode("/var/lib/refit/journal/g1.json", bad)
 			var corrupt *journal.CorruptError
 			require.ErrorAs(t, err, &corrupt, "byte %d", i)
@@ -172,9 +176,9 @@ func TestAnyDamageOfAFileIsNoticed(t *testing.T) {
 	}
 }
 
-func flipped(data []byte, i int) []byte {
+func flipped(data []byte, i, bit int) []byte {
 	out := append([]byte(nil), data...)
-	out[i] ^= 0x04
+	out[i] ^= 1 << bit
 	return out
 }
 
