@@ -54,6 +54,7 @@ func (m *machine) guard(strike func(end)) *gate {
 	require.NoError(m.t, err, "a kernel with fanotify permission events is needed")
 	g := &gate{fd: fd, dir: filepath.Join(stateDir, "journal"), strike: strike, done: make(chan struct{})}
 	require.NoError(m.t, unix.FanotifyMark(fd, unix.FAN_MARK_ADD, unix.FAN_OPEN_PERM|unix.FAN_ONDIR|unix.FAN_EVENT_ON_CHILD, unix.AT_FDCWD, dir))
+	m.gate = g
 	go g.serve(m.t)
 	m.t.Cleanup(g.open)
 	return g

@@ -44,6 +44,10 @@ type machine struct {
 	root string
 	// dead is a host that was killed, and that somebody is to switch on again.
 	dead atomic.Bool
+	// unplugged is one whose disk lost its power, too.
+	unplugged atomic.Bool
+	// gate that was set up last.
+	gate *gate
 }
 
 // die is the sudden end of the host; follow switches it on again.
@@ -67,7 +71,7 @@ func exhaustive() bool { return os.Getenv("REFIT_EXHAUSTIVE") != "" }
 func realHost(t *testing.T) *machine {
 	t.Helper()
 	needHost(t)
-	ctx := t.Context()
+	ctx := context.WithoutCancel(t.Context()) // what is put right at the end of a test comes after its context
 	if fleet == nil {
 		up(t)
 	}
@@ -93,6 +97,8 @@ func up(t *testing.T) {
 	dir, err := os.MkdirTemp("/var/tmp", "refit-fault-")
 	require.NoError(t, err)
 	require.NoError(t, os.Setenv("REFIT_FLEET_STATE", dir))
+	image, at := diskOf(dir)
+	power = newDisk(t, image, at)
 	fleet, err = testfleet.Up(t.Context(), testfleet.Options{
 		Name: "fault", Workers: 1, NoCluster: true, Progress: t.Output(),
 		Kubernetes: before.kubernetes, AlsoKubernetes: []string{after.kubernetes},
@@ -193,12 +199,14 @@ func (m *machine) submit(op upgrade.Operation) {
 
 func unitOf(id string) string { return "refit-op-" + id + ".service" }
 
-// start starts the unit of an operation with the properties that the agent gives it.
+// start starts the unit of an operation with the properties that the agent gives it, but
+// a shorter time to stop: systemd in a container is not told when a control group is
+// empty, and waits for all of it after everything in it was killed.
 func (m *machine) start(id string) {
 	m.t.Helper()
 	_, err := m.ask(fmt.Sprintf(`systemctl stop %[1]s 2>/dev/null || true
 systemctl reset-failed %[1]s 2>/dev/null || true
-systemd-run --quiet --unit=%[1]s --service-type=exec --remain-after-exit --property=KillMode=mixed --property=TimeoutStopSec=5min \
+systemd-run --quiet --unit=%[1]s --service-type=exec --remain-after-exit --property=KillMode=mixed --property=TimeoutStopSec=5s \
   /usr/bin/refit-executor run --operation %[2]s`, unitOf(id), id))
 	if err != nil && !m.dead.Load() && m.Running() {
 		m.t.Logf("the unit of operation %s did not start: %v", id, err) // as the agent, try again
@@ -225,7 +233,7 @@ func (m *machine) follow(id string) journal.Record {
 		require.True(m.t, time.Now().Before(end), "operation %s has no outcome", id)
 		if m.dead.Load() {
 			m.dead.Store(false)
-			require.NoError(m.t, m.Start(m.ctx))
+			require.NoError(m.t, errors.Join(m.plugIn(), m.Start(m.ctx)))
 		}
 		if !m.Running() {
 			continue // it reboots
