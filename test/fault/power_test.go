@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -59,6 +60,22 @@ func TestAHostThatLosesItsPowerEndsInOneOfTheTwoStates(t *testing.T) {
 	if from != before {
 		m.run("power-home", from, to, nil)
 	}
+}
+
+// The control: were what is not synced still there, the test above would show nothing.
+func TestWhatWasNotSyncedIsGoneAfterALossOfPower(t *testing.T) {
+	m := realHost(t)
+	if power == nil || !exhaustive() {
+		t.Skip("set REFIT_EXHAUSTIVE=1, where a disk can be mounted from a file")
+	}
+	m.guard(nil)
+	m.sh("echo kept >/var/lib/synced; sync /var/lib/synced /var/lib; echo lost >/var/lib/not-synced")
+	require.NoError(t, m.losePower())
+	m.dead.Store(false)
+	require.NoError(t, errors.Join(m.plugIn(), m.Start(m.ctx)))
+	assert.Equal(t, "kept\n", m.sh("cat /var/lib/synced"))
+	out, _ := m.ask("cat /var/lib/not-synced")
+	assert.Empty(t, out)
 }
 
 // powerTargets are the ends of writes at which the power is cut: between the steps, so
