@@ -61,7 +61,7 @@ func TestAPowerLossAtAnyPointLeadsToTheSameHost(t *testing.T) {
 					b.host.PowerLoss()
 					states++
 					rec := b.finish()
-					if rec.Reason == "HostRebooted" || rec.Reason == "HostChanged" {
+					if rec.Reason == "HostRebooted" {
 						require.Equal(t, initial, comparable(b.host.Snapshot()), where)
 						continue
 					}

@@ -107,3 +107,35 @@ func TestAHostIsNotRebootedWhileAPackageIsHalfDone(t *testing.T) {
 		})
 	}
 }
+
+// At a boot the units come up beside the resumed operation: what does not say yet what it
+// runs is waited for, and no other version than the planned one.
+func TestPreflightWaitsForWhatIsNotUpYet(t *testing.T) {
+	for name, tc := range map[string]struct {
+		looks  int
+		reason string
+	}{
+		"it comes up":   {6, ""},
+		"it never does": {1 << 20, "HostChanged"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := worker(t)
+			b.host.Active["kubelet.service"] = false
+			looks := 0
+			b.host.FailIf = func(label string) error {
+				if label == "facts" {
+					if looks++; looks == tc.looks {
+						b.host.Active["kubelet.service"] = true
+					}
+				}
+				return nil
+			}
+			rec := b.finish()
+			assert.Equal(t, tc.reason, rec.Reason, rec.Message)
+			if tc.reason != "" {
+				assert.Contains(t, rec.Message, "the kubelet does not say what it runs")
+				assert.Contains(t, rec.Message, "nothing was changed")
+			}
+		})
+	}
+}

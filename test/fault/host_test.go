@@ -125,6 +125,7 @@ systemctl daemon-reload
 systemctl enable -q refit-resume.service
 systemctl restart kubelet.service`)
 	m.eventually("the static pod runs", func() bool { return m.containers() == 2 })
+	m.sh("sync") // containerd does not sync the images that it has unpacked, and this host has had them for long
 }
 
 const kubeletConfig = `apiVersion: kubelet.config.k8s.io/v1beta1
