@@ -52,7 +52,11 @@ func (k *Kubeadm) Unfinished(context.Context) (*upgrade.UnfinishedFacts, error) 
 		return nil, fmt.Errorf("looking for an unfinished run of kubeadm: %w", err)
 	}
 	run := &upgrade.UnfinishedFacts{}
-	if err := json.Unmarshal(data, run); err != nil {
+	err = json.Unmarshal(data, run)
+	if err == nil {
+		err = check(upgrade.KubeadmUpgrade{Version: run.Version, Role: run.Role})
+	}
+	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w: it is damaged; run kubeadm upgrade for the version that the API server has, then remove the file", k.unfinishedPath(), err)
 	}
 	return run, nil
