@@ -45,11 +45,20 @@ func newDisk(t *testing.T, image, at string) *disk {
 	return d
 }
 
+// mount takes a device of its own each time: another mount namespace, such as that of a
+// host that boots just now, may keep what was shut down, and would share it otherwise.
 func (d *disk) mount() error {
-	if out, err := exec.Command("mount", "-o", "loop", d.image, d.at).CombinedOutput(); err != nil {
-		return fmt.Errorf("mounting a disk: %w: %s", err, out)
+	out, err := exec.Command("losetup", "--find", "--show", d.image).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("making a device of a file: %w: %s", err, out)
 	}
-	return nil
+	device := strings.TrimSpace(string(out))
+	mountErr := unix.Mount(device, d.at, "ext4", 0, "")
+	// From now on the device goes with the last mount of it.
+	if out, err := exec.Command("losetup", "--detach", device).CombinedOutput(); err != nil {
+		return errors.Join(mountErr, fmt.Errorf("letting go of %s: %w: %s", device, err, out))
+	}
+	return mountErr
 }
 
 // cut is the loss of power: what was not synced is gone.
