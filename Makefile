@@ -63,7 +63,7 @@ test-unit: artefacts ## Unit tests with the race detector
 
 .PHONY: test-api
 test-api: artefacts ## Tests against a real API server and etcd
-	REFIT_REQUIRE_API=1 go test -timeout 15m ./test/integration/...
+	REFIT_REQUIRE_API=1 go test -timeout 25m ./test/integration/...
 
 .PHONY: test-fleet
 test-fleet: build fleet ## The upgrade of a real fleet and the faults of a real host, asserted (as root)
@@ -78,8 +78,8 @@ e2e: build artefacts ## The long enumerations: every write of coordinator and ex
 	REFIT_FLEET=1 REFIT_EXHAUSTIVE=1 go test -v -count=1 -timeout 120m ./test/fault
 
 .PHONY: scale
-scale: ## What grows with the fleet: tables of time and memory, against a peer in the same run
-	go test -v -count=1 ./test/scale
+scale: artefacts ## What grows with the fleet, and drains beside kubectl's: tables of time, requests and memory, against a peer in the same run
+	REFIT_SCALE=1 REFIT_REQUIRE_API=1 go test -v -count=1 -timeout 60m ./test/scale
 
 .PHONY: fuzz
 fuzz: ## Every fuzz target, or those that match FUZZ, for FUZZTIME (default 1m) each

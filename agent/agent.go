@@ -62,6 +62,9 @@ type Timing struct {
 	Reprobe time.Duration
 	// Settle is how long after a change of the package database the host is looked at.
 	Settle time.Duration
+	// Security is how often security updates are looked for where spec asks for them, with
+	// jitter; the first look comes within SecuritySpread, so that a pool does not ask at once.
+	Security, SecuritySpread time.Duration
 	// Retry is the first delay after something failed; it doubles up to RetryMax.
 	Retry, RetryMax time.Duration
 }
@@ -74,6 +77,8 @@ func (t Timing) withDefaults() Timing {
 	}
 	set(&t.Reprobe, time.Hour)
 	set(&t.Settle, 5*time.Second)
+	set(&t.Security, 24*time.Hour)
+	set(&t.SecuritySpread, time.Hour)
 	set(&t.Retry, 5*time.Second)
 	set(&t.RetryMax, 10*time.Minute)
 	return t
@@ -97,6 +102,7 @@ type Agent struct {
 	probing   probing
 	passing   passing
 	planned   planned
+	security  security
 	work      work
 	lock      lock
 	reporting reporting
@@ -117,6 +123,7 @@ func New(deps Deps) *Agent {
 	a.probing.backoff = a.newBackoff()
 	a.planned.backoff = a.newBackoff()
 	a.work.backoff = a.newBackoff()
+	a.security.backoff = watch.Backoff{First: securityRetry, Max: securityRetryMax}
 	a.lock.backoff = watch.Backoff{First: a.Timing.Retry, Max: min(lockLook, a.Timing.RetryMax)}
 	a.reporting.backoff = watch.Backoff{First: min(time.Second, a.Timing.Retry), Max: time.Minute}
 	return a
@@ -186,7 +193,7 @@ func (a *Agent) claim(ctx context.Context) error {
 
 func (a *Agent) advance(ctx context.Context) {
 	for _, step := range []func(context.Context){
-		a.readDisk, a.probe, a.lookAhead, a.plan, a.lookAtLock, a.decide, a.follow, a.report,
+		a.readDisk, a.probe, a.lookAhead, a.lookForUpdates, a.plan, a.lookAtLock, a.decide, a.follow, a.report,
 	} {
 		step(ctx)
 	}

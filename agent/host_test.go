@@ -81,7 +81,7 @@ func TestPackageDatabases(t *testing.T) {
 	assert.True(t, agent.PackageDatabase("/usr/lib/sysimage/rpm/rpmdb.sqlite"))
 	assert.True(t, agent.PackageDatabase("/usr/lib/sysimage/rpm/Packages.db"))
 	assert.False(t, agent.PackageDatabase("/usr/lib/sysimage/rpm/Index.db"))
-	assert.Contains(t, agent.PackageDirs, "/usr/lib/sysimage/rpm")
+	assert.Contains(t, agent.HostDirs("/"), "/usr/lib/sysimage/rpm")
 	assert.False(t, agent.PackageDatabase("/var/lib/dpkg/status-old"))
 	assert.False(t, agent.PackageDatabase("/var/lib/refit/journal/status"))
 }

@@ -263,8 +263,7 @@ func (a *Agent) lostReport() *v1alpha1.Operation {
 	kind, reached := v1alpha1.OperationUpgrade, false
 	if assignment := a.machine.Status.Assignment; assignment != nil {
 		kind = assignment.Type
-		spec := v1alpha1.MachineSpec{MachineTemplateSpec: v1alpha1.MachineTemplateSpec{Versions: &assignment.Target.Versions}}
-		reached, _, _ = upgrade.UpToDate(spec, status)
+		reached, _, _ = upgrade.PartlyUpToDate(v1alpha1.MachineTemplateSpec{Versions: &assignment.Target.Versions}, status)
 		if assignment.Target.Certificates && len(upgrade.RenewalDue(a.machine.Spec, a.probing.facts.Certs, a.now())) > 0 {
 			reached = false
 		}

@@ -109,7 +109,8 @@ func (a *Agent) startPlan(ctx context.Context, assignmentID string) {
 	p := &a.planned
 	p.running = true
 	ctx, p.cancel = context.WithCancel(ctx)
-	machine, packages := a.machine.DeepCopy(), a.wantedPackages()
+	machine := a.machine.DeepCopy()
+	packages := planning.PackageNames(machine.Spec) // what the plan looks at
 	log := logr.FromContextOrDiscard(ctx).WithValues("assignment", assignmentID)
 	log.Info("Planning")
 	start, cancel := a.now(), p.cancel
@@ -120,6 +121,9 @@ func (a *Agent) startPlan(ctx context.Context, assignmentID string) {
 			cancel()
 			if outcome.Facts != nil {
 				a.learn(*outcome.Facts, packages)
+			}
+			if outcome.Security != nil {
+				a.learnUpdates(ctx, *outcome.Security)
 			}
 			if p.assignmentID != assignmentID {
 				log.Info("Dropped the plan of an assignment that was replaced")

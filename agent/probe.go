@@ -28,6 +28,8 @@ type probing struct {
 	looked   time.Time // when the facts came
 	missed   bool      // a unit changed during the look that is under way
 	units    unitChanges
+	kept     upgrade.Kept // what Refit left on the host before
+	rebooted []string     // for what it was rebooted since it last asked for no reboot
 	failure  error
 	backoff  watch.Backoff
 	// answers is set when a lost operation waits for facts that are younger than its discovery.
@@ -71,6 +73,10 @@ func (a *Agent) learn(facts upgrade.Facts, packages []string) {
 	p := &a.probing
 	p.facts, p.packages, p.failure, p.looked = &facts, packages, nil, a.now()
 	p.backoff.Reset()
+	if a.Store != nil {
+		p.kept = a.Store.Kept()
+		p.rebooted = a.settleReboot(facts)
+	}
 	p.due = a.now().Add(a.Timing.Reprobe/2 + rand.N(a.Timing.Reprobe/2+1))
 	if p.again.After(a.now()) {
 		p.due = p.again
@@ -92,7 +98,7 @@ func (a *Agent) wantedPackages() []string {
 	if a.machine == nil {
 		return nil
 	}
-	return planning.PackageNames(a.machine.Spec)
+	return append(planning.PackageNames(a.machine.Spec), a.security.names(a.machine.Spec)...)
 }
 
 // knowsPackages says that the facts cover the packages in spec.
@@ -101,7 +107,14 @@ func (a *Agent) knowsPackages() bool { return slices.Equal(a.probing.packages, a
 // noteFile takes in a change of a watched file. The journal and the hold need nothing
 // here: every advance reads them anew.
 func (a *Agent) noteFile(path string) {
-	if !PackageDatabase(path) || a.work.open() {
+	if a.work.open() {
+		return // what the executor changes is looked at when its operation has ended
+	}
+	if ManagedFile(path) || path == everything {
+		a.noteUnit() // with the same patience for one that is written for ever
+		return
+	}
+	if !PackageDatabase(path) {
 		return
 	}
 	p := &a.probing

@@ -65,7 +65,8 @@ func (a *Agent) reportState() report.State {
 		Base: a.machine.Status, Generation: a.machine.Generation, Spec: a.machine.Spec,
 		Facts: a.probing.facts, Planning: a.planningReport(), Operation: a.operationReport(),
 		Passed:  a.passed(),
-		Failure: a.failure(), Epoch: a.epoch, Held: a.hold(), Lock: a.lockReport(), NewHost: a.newHost(), Now: a.now(),
+		Failure: a.failure(), Epoch: a.epoch, Held: a.hold(), Lock: a.lockReport(),
+		Security: a.securityReport(), Kept: a.probing.kept, Rebooted: a.probing.rebooted, NewHost: a.newHost(), Now: a.now(),
 	}
 	if a.work.op != nil {
 		s.Accepted = a.work.op.ID

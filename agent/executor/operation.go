@@ -149,6 +149,7 @@ func (o *operation) forwardStep(ctx context.Context, i int) error {
 	if err := o.j.Begin(i, boot, undo); err != nil {
 		return err
 	}
+	run.Index = i
 	run.Attempt, run.BeganInBoot = o.j.Record().Steps[i].Attempts, o.j.Record().Steps[i].BootID
 	message, err := o.do(ctx, i, kind, run)
 	if err != nil {
@@ -175,6 +176,7 @@ func (o *operation) run(step upgrade.Step, s journal.StepRecord, expect upgrade.
 		dir = host.BackupDir
 	}
 	return steps.Run{
+		Machine: o.j.Record().Operation.Machine, Operation: o.j.Record().Operation.ID,
 		Host: &host, Step: step, Attempt: s.Attempts, BeganInBoot: s.BootID, Plan: o.j.Record().Operation.Plan,
 		Expect: expect, Held: held(o.j.Record()), PackageDir: dir, Poll: o.Poll,
 	}

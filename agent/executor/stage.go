@@ -42,6 +42,13 @@ type Stager struct {
 	Packages StagePackages
 	Images   StageImages
 	Kubeadm  StageKubeadm
+	// Hooks of the host's owner; nil where none are looked at.
+	Hooks StageHooks
+}
+
+// StageHooks looks whether a hook could be run.
+type StageHooks interface {
+	Check(name string) error
 }
 
 // StageResult is what staging found, and how long its parts took.
@@ -63,8 +70,8 @@ func (r StageResult) Refused() bool {
 // Stage stages a plan. A refusal that only another spec or another host can lift is a
 // finding; an error may pass by itself.
 func (s Stager) Stage(ctx context.Context, plan upgrade.Plan) (StageResult, error) {
-	var result StageResult
-	if plan.Stage == nil {
+	result := StageResult{Findings: s.hooks(plan)}
+	if plan.Stage == nil || result.Refused() {
 		return result, nil
 	}
 	if err := validStage(*plan.Stage); err != nil {
@@ -89,6 +96,20 @@ func (s Stager) Stage(ctx context.Context, plan upgrade.Plan) (StageResult, erro
 		}
 	}
 	return result, nil
+}
+
+// hooks that could not be run are found before a node is drained for them.
+func (s Stager) hooks(plan upgrade.Plan) []upgrade.Finding {
+	var findings []upgrade.Finding
+	for _, step := range plan.Steps {
+		if step.Kind != upgrade.StepRunHook || s.Hooks == nil {
+			continue
+		}
+		if err := s.Hooks.Check(step.Hook); err != nil {
+			findings = append(findings, refusal("HookRefused", err))
+		}
+	}
+	return findings
 }
 
 func validStage(stage upgrade.Step) error {

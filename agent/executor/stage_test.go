@@ -173,3 +173,16 @@ func TestWhatKubeadmWouldRefuseIsRefusedWhileStaging(t *testing.T) {
 		})
 	}
 }
+
+type noHooks struct{}
+
+func (noHooks) Check(name string) error { return errors.New(name + " is not on the host") }
+
+// A node is not drained for a hook that could not be run.
+func TestAHookThatCannotBeRunIsFoundWhenThePlanIsStaged(t *testing.T) {
+	result, err := Stager{Hooks: noHooks{}}.Stage(t.Context(), workerPlan())
+	require.NoError(t, err)
+	require.True(t, result.Refused())
+	assert.Equal(t, "HookRefused", result.Findings[0].Reason)
+	assert.Contains(t, result.Findings[0].Message, "raid-check is not on the host")
+}

@@ -21,7 +21,7 @@ var (
 	fileName       = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z.+~_%-]*$`)
 	digest         = regexp.MustCompile(`^[0-9a-f]{64}$`)
 	unitName       = regexp.MustCompile(`^[a-z0-9][a-z0-9@_.-]*\.service$`)
-	hookName       = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
+	hookName       = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?$`) // as admission has it
 	k8sVersion     = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*$`)
 	preflightID    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 )
@@ -161,6 +161,12 @@ func validFile(f *upgrade.FileChange) error {
 		return fmt.Errorf("file %q is not one that a plan may write", f.Path)
 	case f.Mode&^0o777 != 0:
 		return fmt.Errorf("mode %#o of %s is not allowed", f.Mode, f.Path)
+	case f.Remove:
+		return nil
+	case strings.HasPrefix(f.Path, upgrade.KubeletDropInDir+"/"):
+		return upgrade.CheckKubeletDropIn(f.Content) //nolint:wrapcheck // says what of the file
+	case strings.HasSuffix(path.Dir(f.Path), ".service.d"):
+		return upgrade.CheckUnitDropIn(f.Content) //nolint:wrapcheck // says what of the file
 	}
 	return nil
 }

@@ -26,6 +26,9 @@ func TestWhatAPlanMayNotSayIsRefused(t *testing.T) {
 	file := func(path string) upgrade.Step {
 		return upgrade.Step{Kind: upgrade.StepWriteConfig, File: &upgrade.FileChange{Path: path, Mode: 0o644}}
 	}
+	configFile := func(path, content string) upgrade.Step {
+		return upgrade.Step{Kind: upgrade.StepWriteConfig, File: &upgrade.FileChange{Path: path, Content: content, Mode: 0o644}}
+	}
 	kubeadm := func(k upgrade.KubeadmUpgrade) upgrade.Step {
 		return upgrade.Step{Kind: upgrade.StepKubeadmUpgrade, Kubeadm: &k}
 	}
@@ -33,33 +36,37 @@ func TestWhatAPlanMayNotSayIsRefused(t *testing.T) {
 		step upgrade.Step
 		says string
 	}{
-		"an unknown kind":                  {upgrade.Step{Kind: "RunCommand"}, "not known"},
-		"a step that belongs before":       {upgrade.Step{Kind: upgrade.StepStage}, "not known"},
-		"a name that is an option":         {install(func(c *upgrade.PackageChange) { c.Name = "-oAPT::x" }), `package name "-oAPT::x"`},
-		"a name that apt reads as removal": {install(func(c *upgrade.PackageChange) { c.Name = "openssh-server-" }), "package name"},
-		"a name that is a pattern":         {install(func(c *upgrade.PackageChange) { c.Name = "?essential" }), "package name"},
-		"a version that is an option":      {install(func(c *upgrade.PackageChange) { c.To = "--force" }), "version of kubelet"},
-		"a file outside the stage":         {install(func(c *upgrade.PackageChange) { c.File = "../../tmp/x.deb" }), "file of kubelet"},
-		"no digest":                        {install(func(c *upgrade.PackageChange) { c.SHA256 = "" }), "digest of kubelet"},
-		"no packages":                      {upgrade.Step{Kind: upgrade.StepHoldPackages}, "no packages"},
-		"a static pod":                     {file("/etc/kubernetes/manifests/x.yaml"), "not one that a plan may write"},
-		"a path with steps back":           {file("/etc/kubernetes/kubelet.conf.d/../manifests/x.yaml"), "not one that a plan may write"},
-		"a file below a managed directory": {file("/etc/kubernetes/kubelet.conf.d/x/y.conf"), "not one that a plan may write"},
-		"a setuid file":                    {upgrade.Step{Kind: upgrade.StepWriteConfig, File: &upgrade.FileChange{Path: dropIn, Mode: 0o4755}}, "mode"},
-		"no file":                          {upgrade.Step{Kind: upgrade.StepWriteConfig}, "no file"},
-		"a source file elsewhere":          {upgrade.Step{Kind: upgrade.StepSwitchSource, Source: &upgrade.SourceChange{File: "/root/x"}}, "below /etc"},
-		"a source with an option":          {upgrade.Step{Kind: upgrade.StepSwitchSource, Source: &upgrade.SourceChange{File: sourceFile, To: "http://a/ [trusted=yes]"}}, "source URI"},
-		"all preflight errors ignored":     {kubeadm(upgrade.KubeadmUpgrade{Version: "v1.37.2", IgnorePreflightErrors: []string{"all"}}), "never all"},
-		"a preflight error with an option": {kubeadm(upgrade.KubeadmUpgrade{Version: "v1.37.2", IgnorePreflightErrors: []string{"A,--force"}}), "preflight error id"},
-		"a version that is none":           {kubeadm(upgrade.KubeadmUpgrade{Version: "stable-1"}), "version"},
-		"a unit that is an option":         {upgrade.Step{Kind: upgrade.StepRestartUnit, Unit: "--root=/.service"}, "unit"},
-		"a unit that is no service":        {upgrade.Step{Kind: upgrade.StepRestartUnit, Unit: "reboot.target"}, "unit"},
-		"a hook that is a path":            {upgrade.Step{Kind: upgrade.StepRunHook, Hook: "../../bin/sh"}, "hook"},
-		"a pod of somebody else's":         {upgrade.Step{Kind: upgrade.StepRestartStaticPod, Pod: "kube-vip"}, "no component of a control plane"},
-		"a renewal for no time":            {upgrade.Step{Kind: upgrade.StepKubeadmRenewCertificates, Renewal: &upgrade.Renewal{Before: "-1h"}}, "not a time"},
-		"a renewal that says nothing":      {upgrade.Step{Kind: upgrade.StepKubeadmRenewCertificates}, "how long"},
-		"a way back without a way":         {upgrade.Step{Kind: upgrade.StepRestoreCertificates}, "for a rollback"},
-		"a kubelet that is not started":    {upgrade.Step{Kind: upgrade.StepStopSandboxes}, "no later step starts it"},
+		"an unknown kind":                   {upgrade.Step{Kind: "RunCommand"}, "not known"},
+		"a step that belongs before":        {upgrade.Step{Kind: upgrade.StepStage}, "not known"},
+		"a name that is an option":          {install(func(c *upgrade.PackageChange) { c.Name = "-oAPT::x" }), `package name "-oAPT::x"`},
+		"a name that apt reads as removal":  {install(func(c *upgrade.PackageChange) { c.Name = "openssh-server-" }), "package name"},
+		"a name that is a pattern":          {install(func(c *upgrade.PackageChange) { c.Name = "?essential" }), "package name"},
+		"a version that is an option":       {install(func(c *upgrade.PackageChange) { c.To = "--force" }), "version of kubelet"},
+		"a file outside the stage":          {install(func(c *upgrade.PackageChange) { c.File = "../../tmp/x.deb" }), "file of kubelet"},
+		"no digest":                         {install(func(c *upgrade.PackageChange) { c.SHA256 = "" }), "digest of kubelet"},
+		"no packages":                       {upgrade.Step{Kind: upgrade.StepHoldPackages}, "no packages"},
+		"a static pod":                      {file("/etc/kubernetes/manifests/x.yaml"), "not one that a plan may write"},
+		"a path with steps back":            {file("/etc/kubernetes/kubelet.conf.d/../manifests/x.yaml"), "not one that a plan may write"},
+		"a file below a managed directory":  {file("/etc/kubernetes/kubelet.conf.d/x/y.conf"), "not one that a plan may write"},
+		"a setuid file":                     {upgrade.Step{Kind: upgrade.StepWriteConfig, File: &upgrade.FileChange{Path: dropIn, Mode: 0o4755}}, "mode"},
+		"a drop-in that brings static pods": {configFile(upgrade.KubeletDropInPath, "staticPodPath: /tmp\n"), "sets staticPodPath"},
+		"a drop-in that is no YAML":         {configFile(upgrade.KubeletDropInPath, "a: [\n"), "no YAML"},
+		"a unit that runs something":        {configFile(upgrade.KubeletUnitDropInPath, "[Service]\nExecStartPre=/bin/sh -c id\n"), "more than a variable"},
+		"a variable that goes on":           {configFile(upgrade.KubeletUnitDropInPath, "[Service]\nEnvironment=A=b \\\nExecStartPre=/bin/id\n"), "more than a variable"},
+		"no file":                           {upgrade.Step{Kind: upgrade.StepWriteConfig}, "no file"},
+		"a source file elsewhere":           {upgrade.Step{Kind: upgrade.StepSwitchSource, Source: &upgrade.SourceChange{File: "/root/x"}}, "below /etc"},
+		"a source with an option":           {upgrade.Step{Kind: upgrade.StepSwitchSource, Source: &upgrade.SourceChange{File: sourceFile, To: "http://a/ [trusted=yes]"}}, "source URI"},
+		"all preflight errors ignored":      {kubeadm(upgrade.KubeadmUpgrade{Version: "v1.37.2", IgnorePreflightErrors: []string{"all"}}), "never all"},
+		"a preflight error with an option":  {kubeadm(upgrade.KubeadmUpgrade{Version: "v1.37.2", IgnorePreflightErrors: []string{"A,--force"}}), "preflight error id"},
+		"a version that is none":            {kubeadm(upgrade.KubeadmUpgrade{Version: "stable-1"}), "version"},
+		"a unit that is an option":          {upgrade.Step{Kind: upgrade.StepRestartUnit, Unit: "--root=/.service"}, "unit"},
+		"a unit that is no service":         {upgrade.Step{Kind: upgrade.StepRestartUnit, Unit: "reboot.target"}, "unit"},
+		"a hook that is a path":             {upgrade.Step{Kind: upgrade.StepRunHook, Hook: "../../bin/sh"}, "hook"},
+		"a kubelet that is not started":     {upgrade.Step{Kind: upgrade.StepStopSandboxes}, "no later step starts it"},
+		"a pod of somebody else's":          {upgrade.Step{Kind: upgrade.StepRestartStaticPod, Pod: "kube-vip"}, "no component of a control plane"},
+		"a renewal for no time":             {upgrade.Step{Kind: upgrade.StepKubeadmRenewCertificates, Renewal: &upgrade.Renewal{Before: "-1h"}}, "not a time"},
+		"a renewal that says nothing":       {upgrade.Step{Kind: upgrade.StepKubeadmRenewCertificates}, "how long"},
+		"a way back without a way":          {upgrade.Step{Kind: upgrade.StepRestoreCertificates}, "for a rollback"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			plan := sealed(upgrade.Plan{Steps: []upgrade.Step{tc.step}})

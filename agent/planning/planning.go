@@ -38,6 +38,8 @@ type Executor interface {
 type Records interface {
 	SavePlan(plan store.FrozenPlan) error
 	Record() []v1alpha1.Versions
+	Kept() upgrade.Kept
+	Rebooted() []string
 }
 
 // Planner makes plans.
@@ -51,6 +53,8 @@ type Outcome struct {
 	Facts   *upgrade.Facts
 	Frozen  *store.FrozenPlan
 	Refused *v1alpha1.Failure
+	// Security is what was found of security updates, when that was looked for.
+	Security *[]upgrade.Candidate
 }
 
 // Plan makes, stages and freezes the plan for the Machine's assignment.
@@ -61,10 +65,12 @@ func (p *Planner) Plan(ctx context.Context, machine *v1alpha1.Machine) Outcome {
 		return refused(out, ReasonProbeFailed, fmt.Errorf("probing the host: %w", err))
 	}
 	out.Facts = &facts
-	plan, err := Draft(ctx, p.Executor, upgrade.PlanInput{
+	lookup := &remembering{lookup: p.Executor}
+	plan, err := Draft(ctx, lookup, upgrade.PlanInput{
 		Machine: machine.Name, Spec: machine.Spec, Assignment: *machine.Status.Assignment,
-		Facts: facts, Record: p.Records.Record(), Now: time.Now(),
+		Facts: facts, Record: p.Records.Record(), Kept: p.Records.Kept(), Rebooted: p.Records.Rebooted(), Now: time.Now(),
 	})
+	out.Security = lookup.security
 	if err != nil {
 		return refused(out, ReasonSourceUnavailable, err)
 	}
@@ -106,6 +112,7 @@ func Draft(ctx context.Context, lookup Candidates, in upgrade.PlanInput) (upgrad
 	if err != nil {
 		return upgrade.Plan{}, fmt.Errorf("planning assignment %s: %w", in.Assignment.ID, err)
 	}
+	lookupErr := security(ctx, lookup, &in)
 	if needed {
 		if in.Candidates, err = candidates(ctx, lookup, in); err != nil {
 			return upgrade.Plan{}, err
@@ -115,7 +122,43 @@ func Draft(ctx context.Context, lookup Candidates, in upgrade.PlanInput) (upgrad
 	if err != nil {
 		return upgrade.Plan{}, fmt.Errorf("planning assignment %s: %w", in.Assignment.ID, err)
 	}
+	switch {
+	case lookupErr != nil && plan.Empty(): // they may be all that is to be done
+		return upgrade.Plan{}, lookupErr
+	case lookupErr != nil:
+		plan.Findings = append(plan.Findings, upgrade.SecurityLookupFailed(lookupErr))
+	}
 	return plan, nil
+}
+
+// security looks up the security updates that a spec asks for. Where they cannot be had, the
+// rest of the plan goes on without them.
+func security(ctx context.Context, lookup Candidates, in *upgrade.PlanInput) error {
+	if !upgrade.WantsSecurityUpdates(in.Spec) || !in.Assignment.Target.OS {
+		return nil
+	}
+	found, err := lookup.Candidates(ctx, upgrade.SecurityRequest(in.Spec))
+	in.SecurityKnown = true
+	if err != nil {
+		return fmt.Errorf("looking for security updates: %w", err)
+	}
+	in.Security = found
+	return nil
+}
+
+// remembering keeps what a lookup found of security updates: the host reports it.
+type remembering struct {
+	lookup   Candidates
+	security *[]upgrade.Candidate
+}
+
+// Candidates is the lookup's.
+func (r *remembering) Candidates(ctx context.Context, request upgrade.CandidateRequest) ([]upgrade.Candidate, error) {
+	found, err := r.lookup.Candidates(ctx, request)
+	if err == nil && request.Security {
+		r.security = &found
+	}
+	return found, err //nolint:wrapcheck // says what it was looking for
 }
 
 func candidates(ctx context.Context, lookup Candidates, in upgrade.PlanInput) ([]upgrade.Candidate, error) {

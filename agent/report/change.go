@@ -58,7 +58,7 @@ func Due(change Change, want v1alpha1.MachineStatus, lastWrite time.Time) (at ti
 // own is the agent's part, without the time of the report itself.
 func own(s v1alpha1.MachineStatus) v1alpha1.MachineStatus {
 	out := v1alpha1.MachineStatus{
-		Host: s.Host, Versions: s.Versions, OS: s.OS, Plan: s.Plan, Accepted: s.Accepted,
+		Host: s.Host, Versions: s.Versions, OS: s.OS, Kubelet: s.Kubelet, Plan: s.Plan, Accepted: s.Accepted,
 		HostFailure: s.HostFailure, PassedMinors: s.PassedMinors, ObservedGeneration: s.ObservedGeneration, ObservedEpoch: s.ObservedEpoch,
 	}
 	if s.LastOperation != nil {

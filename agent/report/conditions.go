@@ -36,6 +36,7 @@ func conditions(s State, now v1alpha1.MachineStatus) []metav1.Condition {
 		set(packagesBroken(s.Facts))
 		set(certificates(s.Facts, s.Spec, s.Now))
 		set(drifted(s, now))
+		setSecurity(&out, set, s)
 	}
 	slices.SortFunc(out, func(a, b metav1.Condition) int {
 		return slices.Index(v1alpha1.AgentConditions, a.Type) - slices.Index(v1alpha1.AgentConditions, b.Type)

@@ -51,10 +51,12 @@ func culprits(s State, now v1alpha1.MachineStatus) string {
 // suspects are the packages behind what is not as spec wants it.
 func suspects(spec v1alpha1.MachineSpec, now v1alpha1.MachineStatus) map[string]bool {
 	differs := func(v v1alpha1.Versions, os *v1alpha1.OSSpec) bool {
-		part := v1alpha1.MachineSpec{}
-		part.Versions, part.OS = &v, os
-		same, reason, _ := upgrade.UpToDate(part, now)
+		same, reason, _ := upgrade.PartlyUpToDate(v1alpha1.MachineTemplateSpec{Versions: &v, OS: os}, now)
 		return !same && reason != upgrade.ReasonVersionUnknown
+	}
+	if now.OS != nil {
+		os := *now.OS
+		os.Unmet, now.OS = nil, &os // no package is behind these
 	}
 	out := map[string]bool{}
 	if v := spec.Versions; v != nil {

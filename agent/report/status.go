@@ -35,6 +35,12 @@ type State struct {
 	Held *upgrade.HoldFacts
 	// Lock is the package lock that another process holds while a plan waits for its grant; nil: none.
 	Lock *Lock
+	// Kept is what Refit left on the host, by its own records.
+	Kept upgrade.Kept
+	// Rebooted are the reasons for which Refit has rebooted the host since it last asked for no reboot.
+	Rebooted []string
+	// Security is what is known of security updates; nil where nobody has looked.
+	Security *Security
 	// NewHost says that Base is of another machine with the same name.
 	NewHost bool
 	// Now is the time of the report.
@@ -64,10 +70,10 @@ func Status(s State) v1alpha1.MachineStatus {
 	if s.NewHost {
 		// The other machine's plan is not on this one. Its acceptance and outcome stay:
 		// without them its grant, still in the API, would pass for one that never ran.
-		base.Host, base.Versions, base.OS, base.Plan = nil, nil, nil, nil
+		base.Host, base.Versions, base.OS, base.Kubelet, base.Plan = nil, nil, nil, nil, nil
 	}
 	out := v1alpha1.MachineStatus{
-		Host: base.Host, Versions: base.Versions, OS: base.OS,
+		Host: base.Host, Versions: base.Versions, OS: base.OS, Kubelet: base.Kubelet,
 		Plan: base.Plan, Accepted: base.Accepted, LastOperation: base.LastOperation,
 		ObservedGeneration: base.ObservedGeneration,
 		ObservedEpoch:      max(base.ObservedEpoch, s.Epoch),
@@ -75,6 +81,9 @@ func Status(s State) v1alpha1.MachineStatus {
 	}
 	if s.Facts != nil {
 		out.Host, out.Versions, out.OS = s.Facts.Identity(), s.Facts.Versions(), s.Facts.ObservedOS(s.Spec.OS)
+		out.Kubelet = s.Facts.ObservedKubelet(s.Spec)
+		out.OS.Unmet = unmet(s)
+		out.OS.RebootStays = shorten(upgrade.StayingReboot(*s.Facts, s.Rebooted), maxText)
 	}
 	if s.Accepted != "" {
 		out.Accepted = &v1alpha1.Acceptance{GrantID: s.Accepted}
@@ -83,6 +92,17 @@ func Status(s State) v1alpha1.MachineStatus {
 	reportOperation(&out, s)
 	out.Conditions = conditions(s, out)
 	return out
+}
+
+// maxUnmet is the schema's.
+const maxUnmet = 16
+
+func unmet(s State) []string {
+	all := s.Kept.Unmet(*s.Facts, s.Spec)
+	for i := range all {
+		all[i] = shorten(all[i], maxText)
+	}
+	return all[:min(len(all), maxUnmet)]
 }
 
 // reportPlan says nothing new while a plan is being made: the earlier one stays, with

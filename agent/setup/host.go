@@ -156,7 +156,7 @@ func (h *Host) Plan(ctx context.Context, document Document, stated Statement) (D
 	now := time.Now()
 	plan, err := planning.Draft(ctx, h, upgrade.PlanInput{
 		Machine: machine.Name, Spec: machine.Spec, Assignment: assignment,
-		Facts: facts, Record: facts.Record, Standalone: true, Now: now,
+		Facts: facts, Record: facts.Record, Kept: store.New(store.DefaultDir).Kept(), Standalone: true, Now: now,
 	})
 	if err != nil && upgrade.IsBlocked(err) == nil {
 		err = &upgrade.Blocked{Reason: planning.ReasonSourceUnavailable, Message: err.Error()}

@@ -100,7 +100,7 @@ func fileEvents(ctx context.Context, state *store.Store, paths Paths) (<-chan st
 	if err := os.MkdirAll(paths.Etc, 0o755); err != nil {
 		logr.FromContextOrDiscard(ctx).Info("Cannot make the directory of the hold file, a new hold is seen late", "reason", err.Error())
 	}
-	return agent.FileEvents(ctx, append([]string{state.JournalDir(), paths.Etc}, agent.PackageDirs...)...)
+	return agent.FileEvents(ctx, append([]string{state.JournalDir(), paths.Etc}, agent.HostDirs(paths.Root)...)...)
 }
 
 func runBoth(ctx context.Context, a *agent.Agent, client *watch.Client) error {

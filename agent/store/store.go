@@ -2,6 +2,7 @@
 // assignment, the intent to accept a grant, and the operations that were accepted.
 //
 //	<state>/machine-id              whose state this is
+//	<state>/security.json           what was found of security updates, and when
 //	<state>/ended                   ids of operations whose journals are gone
 //	<state>/plans/<assignment>.json the frozen plan
 //	<state>/accepting/<grant>.json  written before the acceptance is sent

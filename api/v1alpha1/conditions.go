@@ -17,6 +17,9 @@ const (
 	ConditionPackagesBroken = "PackagesBroken"
 	// ConditionCertificatesExpiring (agent): a certificate of the host runs out soon.
 	ConditionCertificatesExpiring = "CertificatesExpiring"
+	// ConditionSecurityUpdatesPending (agent): the distribution has security updates that the host
+	// does not have, and spec.os.securityUpdates wants them.
+	ConditionSecurityUpdatesPending = "SecurityUpdatesPending"
 
 	// ConditionReady (coordinator): the machine serves, or could.
 	ConditionReady = "Ready"
@@ -43,6 +46,7 @@ const (
 var AgentConditions = []string{
 	ConditionStaged, ConditionDrifted, ConditionHeld, ConditionRestartPending,
 	ConditionConflictingManager, ConditionPackagesBroken, ConditionCertificatesExpiring,
+	ConditionSecurityUpdatesPending,
 }
 
 // Unknown is the version of something that could not be read or understood. It blocks a plan and never triggers one.

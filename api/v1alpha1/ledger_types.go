@@ -105,6 +105,11 @@ type Slot struct {
 const (
 	// AnnotationCordonedBy marks a cordon of ours on a Node; its value is the grant id. It is written in the same update as the cordon.
 	AnnotationCordonedBy = "refit.dev/cordoned-by"
+	// AnnotationExcludedBy marks a Node's exclusion from external load balancers as ours; its value is the grant id. It is
+	// written in the same update as that label.
+	AnnotationExcludedBy = "refit.dev/load-balancers-excluded-by"
+	// LabelDrainOrder on a pod is a whole number: pods of a higher one leave a node after those of a lower one. Without it: 0.
+	LabelDrainOrder = "refit.dev/drain-order"
 	// FinalizerMachine holds a Machine until its operation ends or an operator forgets it.
 	FinalizerMachine = "refit.dev/machine"
 	// AnnotationRetry asks for another try; any new value is one retry.

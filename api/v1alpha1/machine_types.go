@@ -42,7 +42,7 @@ type MachineList struct {
 	Items           []Machine `json:"items"`
 }
 
-// MachineStatus has two writers. The agent owns host, versions, os, plan,
+// MachineStatus has two writers. The agent owns host, versions, os, kubelet, plan,
 // accepted, lastOperation, hostFailure, passedMinors, observedGeneration, observedEpoch and the
 // conditions of AgentConditions. The coordinator owns the rest.
 type MachineStatus struct {
@@ -55,6 +55,9 @@ type MachineStatus struct {
 	// OS is what the host says of its operating system. Written by the agent.
 	// +optional
 	OS *ObservedOS `json:"os,omitempty"`
+	// Kubelet is how the kubelet is configured, as far as Refit has a say in it. Written by the agent.
+	// +optional
+	Kubelet *ObservedKubelet `json:"kubelet,omitempty"`
 	// Plan is the frozen plan for the assignment. Written by the agent.
 	// +optional
 	Plan *PlanStatus `json:"plan,omitempty"`
@@ -308,7 +311,7 @@ type Assignment struct {
 // Target is what a hop leads to. An unset version is left alone in this hop.
 type Target struct {
 	Versions `json:",inline"`
-	// OS says that the packages and settings of spec.os ride on this hop.
+	// OS says that the packages and settings of spec.os, and spec.kubelet.configuration, ride on this hop.
 	// +optional
 	OS bool `json:"os,omitempty"`
 	// Certificates says that the certificates that kubeadm manages are renewed in this hop, where they are due.

@@ -107,7 +107,9 @@ type OSSpec struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=256
 	Packages []Package `json:"packages,omitempty"`
-	// SecurityUpdates applies the distribution's security updates under the same grants. Unset: None.
+	// SecurityUpdates applies the distribution's security updates under the same grants: on apt hosts what comes from a suite
+	// that ends with -security or is labelled Debian-Security, on dnf hosts what a security advisory names. Packages that
+	// have a field of their own, or an entry in packages, and packages on hold are left alone. Unset: None.
 	// +optional
 	SecurityUpdates SecurityUpdates `json:"securityUpdates,omitempty"`
 	// Reboot says whether the host may be rebooted when a package asks for it. Unset: IfRequired.
@@ -201,8 +203,10 @@ type SourceWord string
 
 // KubeletSpec is the kubelet's configuration beyond what kubeadm writes.
 type KubeletSpec struct {
-	// Configuration holds fields of kubelet.config.k8s.io/v1beta1 KubeletConfiguration, written as a drop-in file.
-	// staticPodPath, staticPodURL, authentication, authorization, runtime endpoints and TLS keys are refused unless the host's policy allows them.
+	// Configuration holds fields of kubelet.config.k8s.io/v1beta1 KubeletConfiguration, written as a drop-in file that wins over
+	// the kubelet's own configuration. Maps are merged key by key, lists are replaced. It needs kubelet v1.28 or newer.
+	// Fields that the hop's kubelet does not have are refused, and so are staticPodPath, staticPodURL, staticPodURLHeader,
+	// authentication, authorization, containerRuntimeEndpoint, imageServiceEndpoint, those that begin with tls, and a healthzPort of 0.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless
@@ -294,6 +298,23 @@ type DrainSpec struct {
 	// +optional
 	// +kubebuilder:validation:Enum=Refuse;InPlace
 	SingleNode string `json:"singleNode,omitempty"`
+	// LoadBalancerDelay is how long external load balancers have to leave the Node out before its first pod is evicted. Unset or 0: none.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(h|m|s|ms))+$|^0$')",message="must be a duration such as 30s, 5m or 1h30m"
+	LoadBalancerDelay *metav1.Duration `json:"loadBalancerDelay,omitempty"`
+	// VolumeDetachTimeout bounds the wait, before a reboot, for the volumes of the pods that have left. Unset: 5m.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(h|m|s|ms))+$')",message="must be a duration longer than 0s, such as 30m or 1h30m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be a duration longer than 0s, such as 30m or 1h30m"
+	VolumeDetachTimeout *metav1.Duration `json:"volumeDetachTimeout,omitempty"`
+	// OnVolumesAttached says what happens when volumes are still attached after that. Unset: Fail (the node is given back).
+	// +optional
+	// +kubebuilder:validation:Enum=Fail;Proceed
+	OnVolumesAttached string `json:"onVolumesAttached,omitempty"`
 	// SkipForMinor leaves out the drain that upstream requires for a kubelet minor. Unsafe, and recorded in status.
 	// +optional
 	SkipForMinor bool `json:"skipForMinor,omitempty"`

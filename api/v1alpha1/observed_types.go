@@ -1,5 +1,7 @@
 package v1alpha1
 
+import "k8s.io/apimachinery/pkg/runtime"
+
 // HostIdentity tells a machine from another one with the same name.
 type HostIdentity struct {
 	// MachineID is /etc/machine-id.
@@ -87,9 +89,18 @@ type ObservedOS struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=256
 	Packages []ObservedPackage `json:"packages,omitempty"`
+	// Unmet says, for people, what of what Refit left on the host is no longer so: package sources of spec.packageSources
+	// that it wrote, and holds that it set.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Unmet []string `json:"unmet,omitempty"`
 	// RebootRequired is what the host says.
 	// +optional
 	RebootRequired bool `json:"rebootRequired,omitempty"`
+	// RebootStays says that the host still asks for a reboot that it has had; it gets none for that again.
+	// +optional
+	RebootStays string `json:"rebootStays,omitempty"`
 }
 
 // ObservedPackage is an installed package.
@@ -99,4 +110,26 @@ type ObservedPackage struct {
 	// Version installed; empty when absent.
 	// +optional
 	Version string `json:"version,omitempty"`
+}
+
+// ObservedKubelet is the kubelet's configuration, as far as spec.kubelet.configuration is about it.
+type ObservedKubelet struct {
+	// Configuration is what is effective of the fields that spec.kubelet.configuration names, files and flags taken together.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	Configuration *runtime.RawExtension `json:"configuration,omitempty"`
+	// DropIn is the digest of what Refit's drop-in file says; empty where there is none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	DropIn string `json:"dropIn,omitempty"`
+	// UnitDropIn says how Refit's drop-in of the kubelet's unit is: empty where there is none, AsNeeded,
+	// Changed by somebody, or NotNeeded since the unit names the directory of drop-in files without it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	UnitDropIn string `json:"unitDropIn,omitempty"`
+	// RestartPending says that the kubelet has not read Refit's drop-ins since they changed.
+	// +optional
+	RestartPending bool `json:"restartPending,omitempty"`
 }

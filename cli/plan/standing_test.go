@@ -167,10 +167,9 @@ func TestAPausedMachineIsToldWhichCertificatesLapse(t *testing.T) {
 
 func TestWhatNobodyAppliesIsToldAlsoWhereNothingIsToBeDone(t *testing.T) {
 	for _, seen := range []string{"v1.36.3", "v1.37.2"} {
-		objects := strings.Replace(controlPlane("cp", seen, "v1.37.2"), "spec: {", "spec: {node: {labels: {rack: r1}}, kubelet: {configuration: {maxPods: 200}}, ", 1)
+		objects := strings.Replace(controlPlane("cp", seen, "v1.37.2"), "spec: {", "spec: {node: {labels: {rack: r1}}, ", 1)
 		list, err := planned(t, objects, "")
 		require.NoError(t, err)
-		assert.Contains(t, said(list.Items[0], upgrade.FindingConfigIgnored), "not applied by this version")
 		assert.Contains(t, said(list.Items[0], upgrade.FindingNodeIgnored), "spec.node is not applied")
 	}
 }

@@ -68,7 +68,7 @@ func (o *options) stager(ctx context.Context) executor.Stager {
 	cri := o.runtime(ctx)
 	admin := kubeadm.New(o.root)
 	admin.Proxy = cri.Proxy
-	return executor.Stager{Packages: packages.Of(o.root), Images: cri, Kubeadm: admin}
+	return executor.Stager{Packages: packages.Of(o.root), Images: cri, Kubeadm: admin, Hooks: hooks.New(o.root)}
 }
 
 // executor runs operations on the real host.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,6 +27,8 @@ type State struct {
 	Err error
 	// Message is how far it has come, for people.
 	Message string
+	// Warning is what a policy has left undone; "" when all was done.
+	Warning string
 }
 
 // Runner starts and watches drains. All fields but Changed are needed.
@@ -37,8 +40,9 @@ type Runner struct {
 	// Changed is told which machine's drain has news.
 	Changed func(types.NamespacedName)
 
-	mu   sync.Mutex
-	runs map[string]*run
+	mu      sync.Mutex
+	runs    map[string]*run
+	cluster *drain.Cluster // shared by all drains
 }
 
 type run struct {
@@ -63,12 +67,12 @@ func (r *Runner) Ensure(req Request) State {
 		return known.state
 	}
 	if r.runs == nil {
-		r.runs = map[string]*run{}
+		r.runs, r.cluster = map[string]*run{}, drain.NewCluster(r.Client)
 	}
 	ctx, cancel := context.WithCancel(r.Base)
 	started := &run{machine: req.Machine, cancel: cancel, state: State{Message: "pods are being evicted"}}
 	r.runs[req.GrantID] = started
-	go r.drain(ctx, req)
+	go r.drain(ctx, r.cluster, req)
 	return started.state
 }
 
@@ -82,16 +86,16 @@ func (r *Runner) Forget(grantID string) {
 	}
 }
 
-func (r *Runner) drain(ctx context.Context, req Request) {
+func (r *Runner) drain(ctx context.Context, cluster *drain.Cluster, req Request) {
 	tracker := newTracker()
 	req.Options.Progress = func(e drain.Event) {
 		r.update(req.GrantID, State{Message: tracker.note(e)})
 	}
-	result, err := drain.New(r.Client, req.Options).Drain(ctx, req.Node)
+	result, err := cluster.Drainer(req.Options).Drain(ctx, req.Node)
 	if ctx.Err() != nil {
 		return
 	}
-	r.update(req.GrantID, State{Done: true, Err: err, Message: summary(result)})
+	r.update(req.GrantID, State{Done: true, Err: err, Message: summary(result), Warning: warning(result)})
 }
 
 func (r *Runner) update(grantID string, s State) {
@@ -120,23 +124,60 @@ func summary(r drain.Result) string {
 	return text
 }
 
-// tracker words the progress: how many pods are left, and what holds the one that needs a person most.
-type tracker struct{ blocked map[string]drain.Event }
+// warning names what a policy has left behind, so that going on is never silent.
+func warning(r drain.Result) string {
+	var lines []string
+	for _, p := range r.Remaining {
+		lines = append(lines, "pod "+p.String())
+	}
+	for _, v := range r.Volumes {
+		lines = append(lines, v.String())
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	more := ""
+	if left := len(lines) - mostNamed; left > 0 {
+		lines, more = lines[:mostNamed], fmt.Sprintf("; and %d more", left)
+	}
+	return "the policy goes on with what has not left the node: " + strings.Join(lines, "; ") + more
+}
+
+// mostNamed keeps an event readable.
+const mostNamed = 5
+
+// tracker words the progress: how many pods are left, what is said of the node, and what
+// holds the pod that needs a person most.
+type tracker struct {
+	blocked map[string]drain.Event
+	node    string
+}
 
 func newTracker() *tracker { return &tracker{blocked: map[string]drain.Event{}} }
 
-func (t *tracker) note(e drain.Event) string {
-	name := e.Namespace + "/" + e.Name
-	if e.Kind == drain.EventBlocked {
+func (t *tracker) take(e drain.Event) {
+	switch name := e.Namespace + "/" + e.Name; {
+	case e.Kind == drain.EventBlocked:
 		t.blocked[name] = e
-	} else {
+	case e.Name == "":
+		t.node = e.Message
+	case e.Kind == drain.EventWarning: // the pod is no worse off
+	default:
 		delete(t.blocked, name)
+		t.node = "" // it goes on
 	}
+}
+
+func (t *tracker) note(e drain.Event) string {
+	t.take(e)
 	text := fmt.Sprintf("%d of %s left", e.Remaining, status.Count(e.Total, "pod"))
+	if t.node != "" {
+		text += "; " + t.node
+	}
 	if len(t.blocked) == 0 {
 		return text
 	}
-	name = t.gravest()
+	name := t.gravest()
 	worst := t.blocked[name]
 	text += fmt.Sprintf("; %s is blocked since %s (%s: %s)", name, worst.Since.UTC().Format(time.RFC3339), worst.Reason, worst.Message)
 	if more := len(t.blocked) - 1; more > 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -35,7 +36,7 @@ func start(t *testing.T, pods ...*corev1.Pod) (*drains.Runner, chan types.Namesp
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	client := fake.NewClientset()
+	client := fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w1"}})
 	for _, p := range pods {
 		require.NoError(t, client.Tracker().Add(p))
 	}
@@ -118,4 +119,35 @@ func TestOnlyThePodsOfThisProgramAreItsOwn(t *testing.T) {
 	assert.False(t, own(p), "another namespace")
 	p.Namespace = "refit-system"
 	assert.True(t, own(p))
+}
+
+func TestWhatTheNodeWaitsForIsSaid(t *testing.T) {
+	r, _ := start(t, pod("app", true))
+	req := request("g")
+	req.Options.LoadBalancerDelay = time.Hour
+	require.Eventually(t, func() bool {
+		return strings.Contains(r.Ensure(req).Message, "load balancers have 1h0m0s to leave node w1 out")
+	}, 10*time.Second, 5*time.Millisecond)
+}
+
+func TestWhatAPolicyLeavesBehindIsAWarning(t *testing.T) {
+	leaving := pod("slow", true)
+	at := metav1.NewTime(time.Now().Add(-time.Hour))
+	leaving.DeletionTimestamp, leaving.Finalizers = &at, []string{"test/holds"}
+	r, _ := start(t, leaving)
+	client, ok := r.Client.(*fake.Clientset)
+	require.True(t, ok)
+	volume := "pv-1"
+	require.NoError(t, client.Tracker().Add(&storagev1.VolumeAttachment{
+		ObjectMeta: metav1.ObjectMeta{Name: "va-1"},
+		Spec:       storagev1.VolumeAttachmentSpec{NodeName: "w1", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &volume}},
+		Status:     storagev1.VolumeAttachmentStatus{Attached: true},
+	}))
+	req := request("g")
+	req.Options.SkipWaitForDeleteTimeout, req.Options.AwaitVolumes = time.Minute, true
+	req.Options.VolumeDetachTimeout, req.Options.OnVolumesAttached = time.Millisecond, drain.ActionProceed
+	state := awaitDone(t, r, req)
+	require.NoError(t, state.Err)
+	assert.Contains(t, state.Warning, "pod default/slow")
+	assert.Contains(t, state.Warning, "VolumeAttachment va-1 of PersistentVolume pv-1")
 }

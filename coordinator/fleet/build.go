@@ -130,7 +130,13 @@ func NodeOf(n *corev1.Node) *Node {
 	out := &Node{
 		Name: n.Name, UID: string(n.UID), Labels: n.Labels,
 		Unschedulable: n.Spec.Unschedulable, CordonedBy: n.Annotations[v1alpha1.AnnotationCordonedBy],
+		ExcludedBy:     n.Annotations[v1alpha1.AnnotationExcludedBy],
 		KubeletVersion: n.Status.NodeInfo.KubeletVersion, RuntimeVersion: n.Status.NodeInfo.ContainerRuntimeVersion,
+	}
+	for _, t := range n.Spec.Taints {
+		if t.Effect != corev1.TaintEffectPreferNoSchedule {
+			out.Taints = append(out.Taints, corev1.Taint{Key: t.Key, Value: t.Value, Effect: t.Effect})
+		}
 	}
 	for _, c := range n.Status.Conditions {
 		if c.Type == corev1.NodeReady {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/pkg/upgrade"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -68,16 +69,8 @@ func (f *Fleet) Skews() map[string]string {
 	return out
 }
 
-// SchedulableBesides counts the nodes other than this one that are ready and take pods.
-func (f *Fleet) SchedulableBesides(name string) int {
-	n := 0
-	for _, node := range f.nodes {
-		if node.Name != name && node.Ready && !node.Unschedulable {
-			n++
-		}
-	}
-	return n
-}
+// HasPlaceFor says whether any node takes pods of this one.
+func (f *Fleet) HasPlaceFor(n *Node) bool { return n.hasPlaceIn(f.nodes) }
 
 // Machine is one machine with all that bears on it.
 type Machine struct {
@@ -101,7 +94,9 @@ type Node struct {
 	NotReadySince  metav1.Time
 	Message        string
 	Unschedulable  bool
-	CordonedBy     string // our marker; "" when there is none
+	CordonedBy     string         // our marker; "" when there is none
+	ExcludedBy     string         // our marker of its exclusion from load balancers; "" when there is none
+	Taints         []corev1.Taint // those that keep pods away
 	Labels         map[string]string
 	KubeletVersion string
 	RuntimeVersion string
@@ -109,6 +104,20 @@ type Node struct {
 
 // ForeignCordon says that someone else than Refit took the node out of scheduling.
 func (n *Node) ForeignCordon() bool { return n != nil && n.Unschedulable && n.CordonedBy == "" }
+
+// TakesPodsOf says whether pods of the other node may be scheduled here: it is ready and
+// schedulable, and has no taint that they have not met where they are. A tainted control
+// plane is no place for a worker's pods.
+func (n *Node) TakesPodsOf(other *Node) bool {
+	if n.Name == other.Name || !n.Ready || n.Unschedulable {
+		return false
+	}
+	return !slices.ContainsFunc(n.Taints, func(t corev1.Taint) bool { return !slices.Contains(other.Taints, t) })
+}
+
+func (n *Node) hasPlaceIn(nodes []*Node) bool {
+	return slices.ContainsFunc(nodes, func(other *Node) bool { return other.TakesPodsOf(n) })
+}
 
 // Pool is a MachineDeployment with its machines. Deployment is nil for the pool of
 // machines that no MachineDeployment matches; its bounds are the defaults.

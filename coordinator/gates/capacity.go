@@ -16,9 +16,9 @@ func capacity(f *fleet.Fleet, m *fleet.Machine) *Verdict {
 	if d := m.Spec.Drain; d != nil && d.SingleNode == "InPlace" {
 		return nil
 	}
-	if f.SchedulableBesides(m.Name) > 0 {
+	if f.HasPlaceFor(m.Node) {
 		return nil
 	}
 	return &Verdict{ReasonNoCapacity, fmt.Sprintf(
-		"no other node is ready and schedulable, so the pods of %s would have no place: add or uncordon a node, or set spec.drain.singleNode to InPlace", m.Name)}
+		"no other node is ready, schedulable and without taints of its own, so the pods of %s would have no place: add or uncordon a node, or set spec.drain.singleNode to InPlace", m.Name)}
 }

@@ -166,6 +166,11 @@ func TestEachGateVetoesWhatItIsForAndNothingElse(t *testing.T) {
 			reason: gates.ReasonControlPlaneBusy, says: []string{"cp1"}},
 		"no other node to take the pods": {
 			fleet: New().Machine("cp1", "", plane, Cordoned).Machine("w1", "", worker), reason: gates.ReasonNoCapacity, says: []string{"singleNode"}},
+		"no other node that the pods tolerate": {
+			fleet:  New().Machine("cp1", "", plane, Tainted("node-role.kubernetes.io/control-plane")).Machine("w1", "", worker),
+			reason: gates.ReasonNoCapacity, says: []string{"without taints of its own"}},
+		"another node with the same taint": {
+			fleet: New().Machine("cp1", "", plane, Cordoned).Deployment("w").Machine("w1", "w", worker, Tainted("gpu")).Machine("w2", "w", worker, Tainted("gpu"))},
 		"unless the policy says in place": {
 			fleet: New().Machine("cp1", "cp", plane, Cordoned).Deployment("w").Machine("w1", "w", worker, Of(func(m *v1alpha1.Machine) { m.Spec.Drain = &v1alpha1.DrainSpec{SingleNode: "InPlace"} }))},
 		"a slot uses the budget": {

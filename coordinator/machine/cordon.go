@@ -7,13 +7,13 @@ import (
 	"github.com/refit-dev/refit/pkg/drain"
 )
 
-// cordon takes the node out of scheduling under the grant's name. A marker that an
+// cordon takes the node out of scheduling, and out of load balancers, under the grant's name. A marker that an
 // earlier operation of ours has left is taken over; a cordon of someone else is left
 // unmarked, and so is still there at the end. It is false where someone has taken the
 // cordon back.
-func (r *Reconciler) cordon(ctx context.Context, s *scope, grantID string) (bool, error) {
+func (r *Reconciler) cordon(ctx context.Context, s *scope, grantID string, lb drain.LoadBalancers) (bool, error) {
 	node := s.node()
-	result, err := drain.Cordon(ctx, r.Workload, node.Name, grantID)
+	result, err := drain.Cordon(ctx, r.Workload, node.Name, grantID, lb)
 	if err != nil {
 		return false, fmt.Errorf("cordoning Node %s: %w", node.Name, err)
 	}
@@ -32,13 +32,25 @@ func (r *Reconciler) uncordon(ctx context.Context, s *scope, grantID string) err
 	return nil
 }
 
-// unmark gives back a node that carries our cordon while no slot of ours is on it: a
+// unmark gives back a node that carries a mark of ours while no slot of ours is on it: a
 // crash came between, or an operation failed and left the node unwell. It waits until
 // the node is well.
 func (r *Reconciler) unmark(ctx context.Context, s *scope) (outcome, error) {
 	node := s.node()
-	if s.slot() != nil || node == nil || node.CordonedBy == "" || !node.Ready {
+	if s.slot() != nil || node == nil || !node.Ready {
 		return goOn, nil
 	}
-	return goOn, r.uncordon(ctx, s, node.CordonedBy)
+	owners := []string{node.CordonedBy}
+	if node.ExcludedBy != node.CordonedBy {
+		owners = append(owners, node.ExcludedBy)
+	}
+	for _, owner := range owners {
+		if owner == "" {
+			continue
+		}
+		if err := r.uncordon(ctx, s, owner); err != nil {
+			return goOn, err
+		}
+	}
+	return goOn, nil
 }

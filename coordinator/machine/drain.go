@@ -12,6 +12,7 @@ import (
 	"github.com/refit-dev/refit/coordinator/gates"
 	"github.com/refit-dev/refit/pkg/drain"
 	"github.com/refit-dev/refit/pkg/status"
+	"github.com/refit-dev/refit/pkg/upgrade"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -25,14 +26,18 @@ func (r *Reconciler) drain(ctx context.Context, s *scope) (outcome, error) {
 	if s.node() == nil || !fleet.Disrupts(slot.Disruption) {
 		return r.drained(ctx, s, nil)
 	}
-	switch cordoned, err := r.cordon(ctx, s, slot.GrantID); {
+	opts, err := r.drainOptions(ctx, s)
+	if err != nil {
+		return stop, err
+	}
+	switch cordoned, err := r.cordon(ctx, s, slot.GrantID, opts.LoadBalancers); {
 	case err != nil:
 		return stop, err
 	case !cordoned:
 		return r.yield(ctx, s)
 	}
 	state := r.Drains.Ensure(drains.Request{
-		GrantID: slot.GrantID, Machine: s.key, Node: s.node().Name, Options: r.drainOptions(s),
+		GrantID: slot.GrantID, Machine: s.key, Node: s.node().Name, Options: opts,
 	})
 	switch {
 	case !state.Done:
@@ -41,18 +46,28 @@ func (r *Reconciler) drain(ctx context.Context, s *scope) (outcome, error) {
 	case state.Err != nil:
 		return r.drainFailed(ctx, s, state.Err)
 	}
+	if state.Warning != "" {
+		r.event(s, corev1.EventTypeWarning, "DrainIncomplete", "Drain", state.Warning)
+	}
 	status.Set(&s.status().Conditions, s.machine.Generation, status.Drained(state.Message))
 	return r.drained(ctx, s, ptr(metav1.NewTime(r.Now())))
 }
 
-func (r *Reconciler) drainOptions(s *scope) drain.Options {
-	spec := s.machine.Spec.Drain
-	opts := drain.OptionsFor(spec)
+// drainOptions are the machine's policies and what the cluster makes of them. Where no
+// other node takes pods, ours stay and restart in place, no volume is taken over by
+// anyone, and no load balancer has anywhere else to go.
+func (r *Reconciler) drainOptions(ctx context.Context, s *scope) (drain.Options, error) {
+	opts := drain.OptionsFor(s.machine.Spec.Drain)
 	opts.EvictLast = r.OwnPods
-	if spec != nil && spec.SingleNode == "InPlace" {
-		opts.IsOwnPod = r.OwnPods
+	elsewhere, err := fleet.PlaceFor(ctx, r.Nodes, s.node())
+	if err != nil {
+		return opts, wrapMachine(s, "choosing how to drain the node", err)
 	}
-	return opts
+	opts.AwaitVolumes = elsewhere && s.slot().Disruption == v1alpha1.DisruptionReboot
+	if !elsewhere && upgrade.DrainDefaults(s.machine.Spec).SingleNode == upgrade.SingleNodeInPlace {
+		opts.IsOwnPod, opts.LoadBalancers, opts.LoadBalancerDelay = r.OwnPods, drain.KeepInLoadBalancers, 0
+	}
+	return opts, nil
 }
 
 func (r *Reconciler) drained(ctx context.Context, s *scope, drainedTime *metav1.Time) (outcome, error) {

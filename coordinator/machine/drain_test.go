@@ -5,8 +5,14 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubefake "k8s.io/client-go/kubernetes/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/coordinator/fleet/fleettest"
 	"github.com/refit-dev/refit/pkg/drain"
 )
 
@@ -22,4 +28,65 @@ func TestADrainThatTimeDoesNotHelpIsNotTriedAgainEveryMinute(t *testing.T) {
 	assert.Equal(t, 2*time.Minute, after(nextDrainFailure(nil, passing, now), passing))
 	assert.Equal(t, 30*time.Minute, after(nil, lasting))
 	assert.Equal(t, time.Minute, after(nil, refused), "it evicts nobody, and costs nothing")
+}
+
+func TestHowANodeIsDrainedFollowsWhetherItsPodsHaveAnotherPlace(t *testing.T) {
+	inPlace := fleettest.Of(func(m *v1alpha1.Machine) { m.Spec.Drain = &v1alpha1.DrainSpec{SingleNode: "InPlace"} })
+	for name, tc := range map[string]struct {
+		disruption v1alpha1.Disruption
+		others     []fleettest.Edit // of the only other node
+		edits      []fleettest.Edit
+		volumes    bool
+		lb         drain.LoadBalancers
+		ownStay    bool
+	}{
+		"a drain keeps its volumes":            {disruption: v1alpha1.DisruptionDrain, others: []fleettest.Edit{}},
+		"a reboot waits for them":              {disruption: v1alpha1.DisruptionReboot, others: []fleettest.Edit{}, volumes: true},
+		"in place, but there is another place": {disruption: v1alpha1.DisruptionReboot, others: []fleettest.Edit{}, edits: []fleettest.Edit{inPlace}, volumes: true},
+		"in place on the only node":            {disruption: v1alpha1.DisruptionReboot, edits: []fleettest.Edit{inPlace}, lb: drain.KeepInLoadBalancers, ownStay: true},
+		"in place, the other one is tainted": {
+			disruption: v1alpha1.DisruptionReboot, others: []fleettest.Edit{fleettest.Tainted("node-role.kubernetes.io/control-plane")},
+			edits: []fleettest.Edit{inPlace}, lb: drain.KeepInLoadBalancers, ownStay: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			world := fleettest.New().Machine("w1", "", v1alpha1.RoleWorker, append(tc.edits, fleettest.InSlot(tc.disruption))...)
+			if tc.others != nil {
+				world.Machine("w2", "", v1alpha1.RoleWorker, tc.others...)
+			}
+			nodes := fake.NewClientBuilder().WithLists(&corev1.NodeList{Items: world.Objects.Nodes}).Build()
+			view := world.Build().Find("w1")
+			r := &Reconciler{Nodes: nodes, OwnPods: func(*corev1.Pod) bool { return true }}
+			opts, err := r.drainOptions(t.Context(), &scope{machine: view.Machine, view: view})
+			require.NoError(t, err)
+			assert.Equal(t, tc.volumes, opts.AwaitVolumes)
+			assert.Equal(t, tc.lb, opts.LoadBalancers)
+			assert.Equal(t, tc.ownStay, opts.IsOwnPod != nil && opts.IsOwnPod(nil))
+		})
+	}
+}
+
+func TestANodeWithoutASlotIsFreedOfWhateverCarriesOurMark(t *testing.T) {
+	for name, annotations := range map[string]map[string]string{
+		"cordon and exclusion": {v1alpha1.AnnotationCordonedBy: "g1", v1alpha1.AnnotationExcludedBy: "g1"},
+		"exclusion alone":      {v1alpha1.AnnotationExcludedBy: "g1"},
+		"of two operations":    {v1alpha1.AnnotationCordonedBy: "g2", v1alpha1.AnnotationExcludedBy: "g1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			marked := func(_ *v1alpha1.Machine, n *corev1.Node, _ *v1alpha1.LedgerSpec) {
+				n.Annotations, n.Labels = annotations, map[string]string{corev1.LabelNodeExcludeBalancers: ""}
+				n.Spec.Unschedulable = annotations[v1alpha1.AnnotationCordonedBy] != ""
+			}
+			world := fleettest.New().Machine("w1", "", v1alpha1.RoleWorker, marked)
+			kube := kubefake.NewClientset(&world.Objects.Nodes[0])
+			view := world.Build().Find("w1")
+			_, err := (&Reconciler{Workload: kube}).unmark(t.Context(), &scope{machine: view.Machine, view: view})
+			require.NoError(t, err)
+			n, err := kube.CoreV1().Nodes().Get(t.Context(), "w1", metav1.GetOptions{})
+			require.NoError(t, err)
+			assert.False(t, n.Spec.Unschedulable)
+			assert.Empty(t, n.Labels)
+			assert.Empty(t, n.Annotations)
+		})
+	}
 }

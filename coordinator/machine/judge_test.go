@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
@@ -124,8 +123,8 @@ func TestAMachineThatIsUpToDateSaysWhatOfItsSpecNobodyApplies(t *testing.T) {
 	m.Status.Versions = &v1alpha1.ObservedVersions{}
 	s := &scope{machine: m, view: &fleet.Machine{Machine: m}, wishMet: true}
 	assert.Equal(t, "what runs is what spec wants", upToDate(s).Message)
-	m.Spec.Kubelet = &v1alpha1.KubeletSpec{Configuration: &runtime.RawExtension{Raw: []byte(`{"maxPods":200}`)}}
+	m.Spec.Node = &v1alpha1.NodeSpec{Labels: map[string]string{"rack": "r1"}}
 	c := upToDate(s)
 	assert.Equal(t, metav1.ConditionTrue, c.Status)
-	assert.Contains(t, c.Message, "spec.kubelet.configuration is not applied by this version of Refit")
+	assert.Contains(t, c.Message, "spec.node is not applied by this version of Refit")
 }

@@ -28,6 +28,16 @@ const (
 	ReasonNamespaceTerminating = "NamespaceTerminating"
 	// ReasonPodsTerminating: pods were evicted but have not ended.
 	ReasonPodsTerminating = "PodsTerminating"
+	// ReasonNodeUnreachable: pods cannot end, since nothing is heard of the node's kubelet.
+	ReasonNodeUnreachable = "NodeUnreachable"
+	// ReasonVolumesAttached: the pods have left, but volumes of theirs are still attached.
+	ReasonVolumesAttached = "VolumesAttached"
+	// ReasonLoadBalancers: no pod is evicted before load balancers have had time to leave the node out.
+	ReasonLoadBalancers = "LoadBalancers"
+	// ReasonUncordoned: someone has made the node schedulable since it was cordoned for this drain.
+	ReasonUncordoned = "Uncordoned"
+	// ReasonDrainOrderUnreadable: the pod's drain-order label is no number, and counts as 0.
+	ReasonDrainOrderUnreadable = "DrainOrderUnreadable"
 	// ReasonWaitsForOthers: the pod goes last, and others are still there.
 	ReasonWaitsForOthers = "WaitsForOthers"
 	// ReasonEvictionFailed: the API server failed to answer.
@@ -41,6 +51,8 @@ type Blocked struct {
 	// Permanent: time alone does not help; someone has to change a pod, a budget, a role or the policy.
 	Permanent bool
 	Pods      []BlockedPod
+	// Volumes that are still attached, where that is the reason.
+	Volumes []AttachedVolume
 }
 
 // Error implements error.
@@ -65,17 +77,20 @@ func (p BlockedPod) String() string {
 	return fmt.Sprintf("%s/%s since %s: %s", p.Namespace, p.Name, p.Since.UTC().Format(time.RFC3339), p.Message)
 }
 
-// maxNamedPods keeps a message readable; Pods has them all.
-const maxNamedPods = 5
+// mostNamed keeps a message readable; the fields have them all.
+const mostNamed = 5
 
 func describe(pods []BlockedPod) string {
-	lines := make([]string, 0, maxNamedPods+1)
-	for i, p := range pods {
-		if i == maxNamedPods {
-			lines = append(lines, fmt.Sprintf("and %d more", len(pods)-i))
-			break
-		}
+	lines := make([]string, 0, len(pods))
+	for _, p := range pods {
 		lines = append(lines, p.String())
+	}
+	return enumerate(lines)
+}
+
+func enumerate(lines []string) string {
+	if more := len(lines) - mostNamed; more > 0 {
+		lines = append(slices.Clone(lines[:mostNamed]), fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(lines, "; ")
 }
@@ -83,7 +98,7 @@ func describe(pods []BlockedPod) string {
 // gravest orders reasons: the one that needs a human most names the whole drain.
 var gravest = []string{
 	ReasonMissingPermission, ReasonPDBOverlap, ReasonUnmanagedPods, ReasonEmptyDirPods,
-	ReasonEvictionForbidden, ReasonEvictionBlocked, ReasonEvictionFailed,
+	ReasonEvictionForbidden, ReasonNodeUnreachable, ReasonEvictionBlocked, ReasonEvictionFailed,
 	ReasonNamespaceTerminating, ReasonPodsTerminating, ReasonWaitsForOthers,
 }
 

@@ -11,20 +11,40 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
+// guard is a budget with its selector read.
+type guard struct {
+	*policyv1.PodDisruptionBudget
+	selector labels.Selector
+}
+
+// compile makes of a budget what is kept of it. A selector that cannot be read matches nothing.
+func compile(o any) (any, error) {
+	b, ok := o.(*policyv1.PodDisruptionBudget)
+	if !ok {
+		return o, nil
+	}
+	b.ManagedFields = nil
+	selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+	if err != nil {
+		selector = labels.Nothing()
+	}
+	return &guard{b, selector}, nil
+}
+
 // matching returns the budgets that the API server would find for a pod, by name.
-func matching(pod *corev1.Pod, all []*policyv1.PodDisruptionBudget) []*policyv1.PodDisruptionBudget {
+func matching(pod *corev1.Pod, all *watched) []*policyv1.PodDisruptionBudget {
 	var out []*policyv1.PodDisruptionBudget
-	for _, b := range all {
-		if b.Namespace != pod.Namespace {
-			continue
-		}
-		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
-		if err == nil && selector.Matches(labels.Set(pod.Labels)) {
-			out = append(out, b)
+	for _, g := range listIn[*guard](all, pod.Namespace) {
+		if g.selector.Matches(labels.Set(pod.Labels)) {
+			out = append(out, g.PodDisruptionBudget)
 		}
 	}
 	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
 	return out
+}
+
+func version(b *policyv1.PodDisruptionBudget) string {
+	return string(b.UID) + "/" + b.ResourceVersion
 }
 
 func namesOf(budgets []*policyv1.PodDisruptionBudget) []string {

@@ -39,7 +39,7 @@ type cluster struct {
 	deletes []string
 	denyAll bool // by role
 	// watching is closed once pods are watched: this client loses what happens between list and watch.
-	watching chan struct{}
+	watching, watchingBudgets chan struct{}
 }
 
 var podsResource = corev1.SchemeGroupVersion.WithResource("pods")
@@ -50,14 +50,13 @@ func newCluster(t *testing.T, objects ...runtime.Object) *cluster {
 		Clientset: fake.NewClientset(objects...),
 		answers:   map[string][]error{}, always: map[string]error{}, lingers: map[string]bool{},
 		tries: map[string][]time.Time{}, uids: map[string]types.UID{},
-		watching: make(chan struct{}),
+		watching: make(chan struct{}), watchingBudgets: make(chan struct{}),
 	}
-	var once sync.Once
-	c.PrependWatchReactor("pods", func(a k8stesting.Action) (bool, watch.Interface, error) {
-		w, err := c.Tracker().Watch(podsResource, a.GetNamespace())
-		once.Do(func() { close(c.watching) })
-		return true, w, err
-	})
+	if _, err := c.CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{}); err != nil {
+		require.NoError(t, c.Tracker().Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}))
+	}
+	c.tellWatching("pods", podsResource, c.watching)
+	c.tellWatching("poddisruptionbudgets", policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets"), c.watchingBudgets)
 	c.PrependReactor("create", "pods", c.evict)
 	c.PrependReactor("delete", "pods", func(a k8stesting.Action) (bool, runtime.Object, error) {
 		c.mu.Lock()
@@ -69,6 +68,15 @@ func newCluster(t *testing.T, objects ...runtime.Object) *cluster {
 		return true, &authorizationv1.SelfSubjectAccessReview{Status: authorizationv1.SubjectAccessReviewStatus{Allowed: !c.denyAll}}, nil
 	})
 	return c
+}
+
+func (c *cluster) tellWatching(name string, resource schema.GroupVersionResource, begun chan struct{}) {
+	var once sync.Once
+	c.PrependWatchReactor(name, func(a k8stesting.Action) (bool, watch.Interface, error) {
+		w, err := c.Tracker().Watch(resource, a.GetNamespace())
+		once.Do(func() { close(begun) })
+		return true, w, err
+	})
 }
 
 func (c *cluster) evict(a k8stesting.Action) (bool, runtime.Object, error) {
@@ -127,6 +135,24 @@ func (c *cluster) setAlways(name string, err error) {
 		return
 	}
 	c.always[name] = err
+}
+
+// onlyPodsOfTheirNode lists pods by their node, which this client cannot: its field selectors select all.
+func (c *cluster) onlyPodsOfTheirNode() {
+	c.PrependReactor("list", "pods", func(a k8stesting.Action) (bool, runtime.Object, error) {
+		host, _ := a.(k8stesting.ListAction).GetListRestrictions().Fields.RequiresExactMatch("spec.nodeName")
+		all, err := c.Tracker().List(podsResource, corev1.SchemeGroupVersion.WithKind("Pod"), "")
+		if err != nil {
+			return true, nil, err
+		}
+		out := &corev1.PodList{}
+		for _, p := range all.(*corev1.PodList).Items {
+			if p.Spec.NodeName == host {
+				out.Items = append(out.Items, p)
+			}
+		}
+		return true, out, nil
+	})
 }
 
 func (c *cluster) drain(t *testing.T, opts drain.Options) (drain.Result, error) {

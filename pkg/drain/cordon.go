@@ -14,9 +14,18 @@ import (
 	"github.com/refit-dev/refit/api/v1alpha1"
 )
 
+// LoadBalancers says what external load balancers are told of a cordoned node.
+type LoadBalancers string
+
+// A node is kept in load balancers where no other could take its part.
+const (
+	ExcludeFromLoadBalancers LoadBalancers = ""
+	KeepInLoadBalancers      LoadBalancers = "Keep"
+)
+
 // CordonResult says whose cordon is on the node after Cordon.
 type CordonResult struct {
-	// Foreign: someone else cordoned the node. It is left as it is, never marked, and stays cordoned at the end.
+	// Foreign: someone else cordoned the node. The cordon is left as it is, never marked, and stays at the end.
 	Foreign bool
 	// AlreadyOurs: this owner had cordoned the node before.
 	AlreadyOurs bool
@@ -24,31 +33,37 @@ type CordonResult struct {
 	Uncordoned bool
 	// Previous is the earlier owner whose marker was taken over, if any.
 	Previous string
+	// Excluded: the node has left the external load balancers in this owner's name.
+	Excluded bool
 }
 
-// Cordon makes the node unschedulable and marks the cordon as the owner's, in one
-// conditional write: a crash leaves both or neither. The owner is a grant's id. A cordon
-// that someone else has taken back is not made again for the same owner.
-func Cordon(ctx context.Context, client kubernetes.Interface, node, owner string) (CordonResult, error) {
+// Cordon makes the node unschedulable, takes it out of external load balancers if asked
+// to, and marks each as the owner's, in one conditional write: a crash leaves all or
+// nothing. The owner is a grant's id. What someone else has done is left unmarked, and
+// what someone else has taken back is not done again for the same owner.
+func Cordon(ctx context.Context, client kubernetes.Interface, node, owner string, lb LoadBalancers) (CordonResult, error) {
 	var out CordonResult
-	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		n, err := client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
-		if err != nil {
-			return fmt.Errorf("reading node %s: %w", node, err)
-		}
+	err := changeNode(ctx, client, node, func(n *corev1.Node) *marks {
 		marker, marked := n.Annotations[v1alpha1.AnnotationCordonedBy]
 		out = CordonResult{
 			Foreign:     n.Spec.Unschedulable && !marked,
 			AlreadyOurs: n.Spec.Unschedulable && marked && marker == owner,
 			Uncordoned:  !n.Spec.Unschedulable && marked && marker == owner,
 		}
-		if out.Foreign || out.AlreadyOurs || out.Uncordoned {
+		if out.Uncordoned {
 			return nil
 		}
-		if marked && marker != owner {
-			out.Previous = marker
+		m := &marks{}
+		if !out.Foreign && !out.AlreadyOurs {
+			if marked {
+				out.Previous = marker
+			}
+			m.cordon(&owner)
 		}
-		return patchCordon(ctx, client, n, &owner, true)
+		if out.Excluded = excludable(n, owner, lb); out.Excluded && n.Annotations[v1alpha1.AnnotationExcludedBy] != owner {
+			m.exclude(&owner)
+		}
+		return m
 	})
 	if err != nil {
 		return CordonResult{}, fmt.Errorf("cordoning node %s: %w", node, err)
@@ -56,41 +71,40 @@ func Cordon(ctx context.Context, client kubernetes.Interface, node, owner string
 	return out, nil
 }
 
-// Uncordon takes back the owner's cordon, marker and all, in one conditional write.
-// A node that carries no marker, or another owner's, is left alone. Where a person
-// has made the node schedulable meanwhile, only the marker goes.
+// excludable says whether the node's exclusion from load balancers is the owner's, or may
+// become it: not where the label is someone else's, nor where someone has taken ours off.
+func excludable(n *corev1.Node, owner string, lb LoadBalancers) bool {
+	_, labelled := n.Labels[corev1.LabelNodeExcludeBalancers]
+	marker, marked := n.Annotations[v1alpha1.AnnotationExcludedBy]
+	if marked && marker == owner {
+		return labelled
+	}
+	return lb == ExcludeFromLoadBalancers && labelled == marked
+}
+
+// Uncordon gives the node back: it takes off the owner's cordon and its exclusion from
+// load balancers, markers and all, in one conditional write. What carries no marker, or
+// another owner's, is left alone. Where a person has taken one of them back meanwhile,
+// only its marker goes.
 func Uncordon(ctx context.Context, client kubernetes.Interface, node, owner string) error {
-	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		n, err := client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
-		if err != nil {
-			return fmt.Errorf("reading node %s: %w", node, err)
-		}
-		if marker, marked := n.Annotations[v1alpha1.AnnotationCordonedBy]; !marked || marker != owner {
-			return nil
-		}
-		return patchCordon(ctx, client, n, nil, false)
-	})
+	err := changeNode(ctx, client, node, func(n *corev1.Node) *marks { return marksOf(n, owner) })
 	if err != nil {
 		return fmt.Errorf("uncordoning node %s: %w", node, err)
 	}
 	return nil
 }
 
-// Disown takes the owner's marker off a node that someone else has made schedulable,
-// and says whether it did: from then on a cordon is whoever's that writes it.
+// Disown takes the owner's markers off a node that someone else has made schedulable,
+// and says whether it did: from then on a cordon is whoever's that writes it. Our
+// exclusion from load balancers goes too, since the node is to serve.
 func Disown(ctx context.Context, client kubernetes.Interface, node, owner string) (bool, error) {
 	disowned := false
-	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		disowned = false
-		n, err := client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
-		if err != nil {
-			return fmt.Errorf("reading node %s: %w", node, err)
-		}
-		if n.Spec.Unschedulable || n.Annotations[v1alpha1.AnnotationCordonedBy] != owner {
+	err := changeNode(ctx, client, node, func(n *corev1.Node) *marks {
+		disowned = !n.Spec.Unschedulable && n.Annotations[v1alpha1.AnnotationCordonedBy] == owner
+		if !disowned {
 			return nil
 		}
-		disowned = true
-		return patchCordon(ctx, client, n, nil, false)
+		return marksOf(n, owner)
 	})
 	if err != nil {
 		return false, fmt.Errorf("taking the marker off node %s: %w", node, err)
@@ -98,23 +112,79 @@ func Disown(ctx context.Context, client kubernetes.Interface, node, owner string
 	return disowned, nil
 }
 
-// patchCordon writes marker and cordon together, on condition that the node is
-// still the one that was read. A nil owner removes the marker.
-func patchCordon(ctx context.Context, client kubernetes.Interface, n *corev1.Node, owner *string, unschedulable bool) error {
-	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{
-			"uid":             n.UID,
-			"resourceVersion": n.ResourceVersion,
-			"annotations":     map[string]*string{v1alpha1.AnnotationCordonedBy: owner},
-		},
-		"spec": map[string]any{"unschedulable": unschedulable},
+// marks are what one write changes of a node; nil values take a key off.
+type marks struct {
+	annotations   map[string]*string
+	labels        map[string]*string
+	unschedulable *bool
+}
+
+// marksOf takes off whatever the node carries in the owner's name.
+func marksOf(n *corev1.Node, owner string) *marks {
+	m := &marks{}
+	if by, marked := n.Annotations[v1alpha1.AnnotationCordonedBy]; marked && by == owner {
+		m.cordon(nil)
+	}
+	if by, marked := n.Annotations[v1alpha1.AnnotationExcludedBy]; marked && by == owner {
+		m.exclude(nil)
+	}
+	return m
+}
+
+func (m *marks) cordon(owner *string) {
+	unschedulable := owner != nil
+	m.unschedulable = &unschedulable
+	m.annotate(v1alpha1.AnnotationCordonedBy, owner)
+}
+
+func (m *marks) exclude(owner *string) {
+	m.annotate(v1alpha1.AnnotationExcludedBy, owner)
+	m.labels = map[string]*string{corev1.LabelNodeExcludeBalancers: nil}
+	if owner != nil {
+		m.labels[corev1.LabelNodeExcludeBalancers] = new(string) // its presence counts
+	}
+}
+
+func (m *marks) annotate(key string, value *string) {
+	if m.annotations == nil {
+		m.annotations = map[string]*string{}
+	}
+	m.annotations[key] = value
+}
+
+// changeNode decides on a fresh reading and writes on condition that the node is still
+// the one that was read, again and again until both hold.
+func changeNode(ctx context.Context, client kubernetes.Interface, node string, decide func(*corev1.Node) *marks) error {
+	//nolint:wrapcheck // each try says what it did
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		n, err := client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+		if err != nil {
+			return fmt.Errorf("reading node %s: %w", node, err)
+		}
+		m := decide(n)
+		if m == nil || len(m.annotations) == 0 {
+			return nil
+		}
+		return patchNode(ctx, client, n, m)
 	})
+}
+
+func patchNode(ctx context.Context, client kubernetes.Interface, n *corev1.Node, m *marks) error {
+	metadata := map[string]any{"uid": n.UID, "resourceVersion": n.ResourceVersion, "annotations": m.annotations}
+	body := map[string]any{"metadata": metadata}
+	if len(m.labels) > 0 {
+		metadata["labels"] = m.labels
+	}
+	if m.unschedulable != nil {
+		body["spec"] = map[string]any{"unschedulable": *m.unschedulable}
+	}
+	patch, err := json.Marshal(body)
 	if err != nil {
 		return fmt.Errorf("encoding the patch: %w", err)
 	}
 	_, err = client.CoreV1().Nodes().Patch(ctx, n.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: "refit-coordinator"})
 	if err != nil {
-		return fmt.Errorf("writing cordon and marker: %w", err)
+		return fmt.Errorf("writing cordon and markers: %w", err)
 	}
 	return nil
 }

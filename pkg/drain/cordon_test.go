@@ -39,7 +39,7 @@ func TestACordonIsMarkedOnlyWhenItIsOurs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := fake.NewClientset(tc.before)
-			got, err := drain.Cordon(t.Context(), c, node, "g1")
+			got, err := drain.Cordon(t.Context(), c, node, "g1", drain.KeepInLoadBalancers)
 			require.NoError(t, err)
 			assert.Equal(t, tc.want, got)
 			n, err := c.CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{})
@@ -107,7 +107,7 @@ func TestMarkerAndCordonAreOneConditionalWrite(t *testing.T) {
 		conflicts--
 		return true, nil, apierrors.NewConflict(corev1.Resource("nodes"), node, assert.AnError)
 	})
-	_, err := drain.Cordon(t.Context(), c, node, "g1")
+	_, err := drain.Cordon(t.Context(), c, node, "g1", drain.KeepInLoadBalancers)
 	require.NoError(t, err, "a conflict is read again and decided again")
 
 	patches, reads := 0, 0
@@ -133,7 +133,7 @@ func TestMarkerAndCordonAreOneConditionalWrite(t *testing.T) {
 }
 
 func TestANodeThatIsNotThereIsAnError(t *testing.T) {
-	_, err := drain.Cordon(t.Context(), fake.NewClientset(), node, "g1")
+	_, err := drain.Cordon(t.Context(), fake.NewClientset(), node, "g1", drain.KeepInLoadBalancers)
 	require.ErrorContains(t, err, "cordoning node host-1")
 	assert.True(t, apierrors.IsNotFound(err))
 }

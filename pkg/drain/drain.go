@@ -6,18 +6,16 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 )
 
 // Drainer drains nodes under one set of policies. It is safe for concurrent use.
 type Drainer struct {
-	client kubernetes.Interface
-	opts   Options
-	pace   pace
+	cluster *Cluster
+	client  kubernetes.Interface
+	opts    Options
+	pace    pace
 }
 
 // pace is how long a drain waits when no event helps it on.
@@ -26,26 +24,28 @@ type pace struct {
 	terminating time.Duration // between tries in a namespace that is being deleted
 	first, last time.Duration // backoff after a failed request
 	afterDelete time.Duration // beyond the grace period of pods deleted by policy
-	hopeless    time.Duration // how long a budget has to rule out every disruption before the drain ends
+	hopeless    time.Duration // how long there has to be no hope before the drain ends
+	late        time.Duration // after its deletion should be over a pod is late
+	node        time.Duration // between looks at the node while pods are late
 }
 
 var defaultPace = pace{
 	fallback: 5 * time.Second, terminating: 30 * time.Second,
 	first: time.Second, last: 30 * time.Second, afterDelete: 30 * time.Second,
-	hopeless: 3 * time.Minute,
+	hopeless: 3 * time.Minute, late: 10 * time.Second, node: 20 * time.Second,
 }
 
 // maxInFlight bounds the evictions one drain has open at a time.
 const maxInFlight = 32
 
-// New makes a Drainer.
+// New makes a Drainer that shares nothing with others; see Cluster for many at a time.
 func New(client kubernetes.Interface, opts Options) *Drainer {
-	return &Drainer{client: client, opts: opts.withDefaults(), pace: defaultPace}
+	return NewCluster(client).Drainer(opts)
 }
 
 // Drain evicts what has to leave the node and waits until it has left. It neither
-// cordons nor uncordons. It returns *Blocked when the pods do not leave, and then
-// says which and why; pods that a policy keeps on the node are refused before any
+// cordons nor uncordons: see Take. It returns *Blocked when the pods do not leave, and
+// then says which and why; pods that a policy keeps on the node are refused before any
 // other pod is evicted.
 func (d *Drainer) Drain(ctx context.Context, node string) (Result, error) {
 	ctx, stop := context.WithCancel(ctx)
@@ -62,6 +62,7 @@ func (d *Drainer) Check(ctx context.Context, node string) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	r := newRun(d, node)
+	defer r.join(ctx)()
 	return r.prepare(ctx)
 }
 
@@ -75,16 +76,24 @@ func newRun(d *Drainer, node string) *run {
 		selector: newSelector(d.client, d.opts),
 		entries:  map[types.UID]*entry{},
 		ignored:  map[types.UID]bool{},
-		taken:    map[string]int32{},
 		wake:     make(chan struct{}, 1),
 		results:  make(chan attempt, maxInFlight),
 	}
 }
 
-// prepare reads pods and budgets and refuses what can be refused at once.
+// join begins to watch; the returned function leaves what is shared with other drains.
+func (r *run) join(ctx context.Context) (leave func()) {
+	r.pods = startWatch(ctx, r.client, podsOn(r.client, r.node), func() { signal(r.wake) })
+	r.budgets, leave = r.cluster.budgets.join(ctx, r.wake)
+	return leave
+}
+
+// prepare reads node, pods and budgets and refuses what can be refused at once.
 func (r *run) prepare(ctx context.Context) error {
-	r.pods = watchPods(ctx, r.client, r.node, r.wake)
-	if err := r.awaitPods(ctx); err != nil {
+	if err := r.readNode(ctx); err != nil {
+		return err
+	}
+	if err := r.awaitSync(ctx, r.pods, "the pods of node "+r.node); err != nil {
 		return err
 	}
 	if err := r.sync(ctx); err != nil {
@@ -93,39 +102,25 @@ func (r *run) prepare(ctx context.Context) error {
 	if r.unjudged != nil || len(r.entries) == 0 {
 		return r.unjudged
 	}
-	if err := r.readBudgets(ctx); err != nil {
+	if err := r.awaitSync(ctx, r.budgets, "the PodDisruptionBudgets"); err != nil {
 		return err
 	}
 	return r.refuseOverlap()
 }
 
-func (r *run) awaitPods(ctx context.Context) error {
+func (r *run) awaitSync(ctx context.Context, w *watched, what string) error {
 	timeout := time.NewTimer(time.Until(r.deadline))
 	defer timeout.Stop()
 	select {
-	case <-r.pods.synced:
+	case <-w.synced:
 		return nil
-	case err := <-r.pods.denied:
-		return missingPermission(err)
+	case <-w.refused:
+		return missingPermission(w.refusal)
 	case <-timeout.C:
-		return fmt.Errorf("listing the pods of node %s: no answer from the API server within %s", r.node, r.opts.Timeout)
+		return fmt.Errorf("listing %s: no answer from the API server within %s", what, r.opts.Timeout)
 	case <-ctx.Done():
-		return fmt.Errorf("listing the pods of node %s: %w", r.node, ctx.Err())
+		return fmt.Errorf("listing %s: %w", what, ctx.Err())
 	}
-}
-
-func (r *run) readBudgets(ctx context.Context) error {
-	list, err := r.client.PolicyV1().PodDisruptionBudgets(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
-	if apierrors.IsForbidden(err) {
-		return missingPermission(fmt.Errorf("listing poddisruptionbudgets: %w", err))
-	}
-	if err != nil {
-		return fmt.Errorf("listing poddisruptionbudgets: %w", err)
-	}
-	for i := range list.Items {
-		r.snapshot = append(r.snapshot, &list.Items[i])
-	}
-	return nil
 }
 
 // refuseOverlap ends a drain that could never end: under the policy Fail, before it
@@ -136,7 +131,7 @@ func (r *run) refuseOverlap() error {
 	}
 	var pods []BlockedPod
 	for _, e := range r.ordered() {
-		budgets := matching(e.pod, r.snapshot)
+		budgets := matching(e.pod, r.budgets)
 		if e.state == stateQueued && guarded(e.pod) && len(budgets) > 1 {
 			e.hold(ReasonPDBOverlap, overlapMessage(budgets))
 			pods = append(pods, e.blocked(namesOf(budgets)))
@@ -152,23 +147,23 @@ func missingPermission(err error) *Blocked {
 	return &Blocked{Reason: ReasonMissingPermission, Message: err.Error() + ": allow it in the ClusterRole of whoever drains", Permanent: true}
 }
 
-// budgets are those of the watch once it has synced, before that those listed at the start.
-func (r *run) budgets() []*policyv1.PodDisruptionBudget {
-	if r.budgetWatch != nil && r.budgetWatch.hasSynced() {
-		return listOf[*policyv1.PodDisruptionBudget](r.budgetWatch)
-	}
-	return r.snapshot
-}
-
 func (r *run) emit(kind EventKind, pod *corev1.Pod, reason, message string) {
 	now := time.Now()
 	since, lasting := now, false
 	if e := r.entries[pod.UID]; e != nil && kind == EventBlocked {
-		budgets := matching(pod, r.budgets())
-		since, lasting = e.since, len(budgets) == 1 && never(budgets[0])
+		budgets := matching(pod, r.budgets)
+		since, lasting = e.since, e.state != stateLeaving && len(budgets) == 1 && never(budgets[0])
 	}
 	r.opts.Progress(Event{
 		Kind: kind, Time: now, Namespace: pod.Namespace, Name: pod.Name,
 		Reason: reason, Message: message, Since: since, Lasting: lasting, Total: r.total, Remaining: len(r.entries),
+	})
+}
+
+// say is emit for what is about the node.
+func (r *run) say(kind EventKind, reason, message string) {
+	now := time.Now()
+	r.opts.Progress(Event{
+		Kind: kind, Time: now, Reason: reason, Message: message, Since: now, Total: r.total, Remaining: len(r.entries),
 	})
 }

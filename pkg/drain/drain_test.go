@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	k8stesting "k8s.io/client-go/testing"
 
@@ -216,11 +217,28 @@ func deny(verb, resource string) func(*cluster) {
 }
 
 func TestAnAdmissionRefusalIsNotAMissingPermission(t *testing.T) {
-	c := newCluster(t, pod("a"))
-	c.always["a"] = forbidden("pods")
-	_, err := c.drain(t, drain.Options{Timeout: 300 * time.Millisecond})
-	b := requireBlocked(t, err)
-	assert.Equal(t, drain.ReasonEvictionForbidden, b.Reason)
+	status := func(code int32) error {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Message: "this database moves first"}}
+	}
+	for name, tc := range map[string]struct {
+		answer error
+		reason string
+	}{
+		"a webhook's 403": {forbidden("pods"), drain.ReasonEvictionForbidden},
+		"a policy's 422":  {status(422), drain.ReasonEvictionForbidden},
+		"a webhook's 400": {status(400), drain.ReasonEvictionForbidden},
+		"a webhook's 418": {status(418), drain.ReasonEvictionForbidden},
+		"a credential that is being renewed is not": {status(401), drain.ReasonEvictionFailed},
+		"a request that timed out is not":           {status(408), drain.ReasonEvictionFailed},
+		"a server that is overloaded is not":        {status(503), drain.ReasonEvictionFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, pod("a"))
+			c.always["a"] = tc.answer
+			_, err := c.drain(t, drain.Options{Timeout: 300 * time.Millisecond})
+			assert.Equal(t, tc.reason, requireBlocked(t, err).Reason)
+		})
+	}
 }
 
 func TestAPodThatCannotBeJudgedYetHoldsTheDrainUpWithoutEndingIt(t *testing.T) {
@@ -268,6 +286,6 @@ func TestAPodThatGoesLastIsNotTheReasonWhyADrainDidNotEnd(t *testing.T) {
 	var blocked *drain.Blocked
 	require.ErrorAs(t, err, &blocked)
 	assert.Equal(t, drain.ReasonPodsTerminating, blocked.Reason)
-	assert.Contains(t, blocked.Message, "is evicted when the others have left")
+	assert.Contains(t, blocked.Message, "is evicted when those before it have left")
 	assert.Empty(t, c.tries["a"])
 }

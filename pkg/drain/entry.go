@@ -1,7 +1,6 @@
 package drain
 
 import (
-	"sort"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +19,7 @@ const (
 // entry is one pod that has to leave.
 type entry struct {
 	pod   *corev1.Pod
+	order int // see orderOf
 	state state
 	since time.Time // of state and reason
 	// reason and message of a blocked pod.
@@ -28,11 +28,13 @@ type entry struct {
 	next     time.Time
 	failures int
 	tried    time.Time
-	// What was known when it was last tried: only news make it due again.
+	// What was known when it was last tried: only news make it due again. triedBudget is "" where no budget was known.
 	triedBudget string
 	triedReady  bool
 	// hopelessSince is when a budget was first seen to rule out that it ever goes; zero while there is hope.
 	hopelessSince time.Time
+	// lateSaid: it was to have ended, has not, and that was said.
+	lateSaid bool
 }
 
 func (e *entry) hold(reason, message string) {
@@ -55,26 +57,10 @@ func (e *entry) blocked(budgets []string) BlockedPod {
 		PDBs: budgets, Since: e.since, Reason: e.reason, Message: e.message,
 	}
 	if p.Reason == "" && e.state == stateQueued {
-		p.Reason, p.Message = ReasonWaitsForOthers, "is evicted when the others have left"
+		p.Reason, p.Message = ReasonWaitsForOthers, "is evicted when those before it have left"
 	}
 	if p.Reason == "" {
 		p.Reason, p.Message = ReasonEvictionFailed, "its eviction has not been answered yet"
 	}
 	return p
-}
-
-// ordered lists the entries by the time of their last try, so that none starves.
-func (r *run) ordered() []*entry {
-	out := make([]*entry, 0, len(r.entries))
-	for _, e := range r.entries {
-		out = append(out, e)
-	}
-	sort.Slice(out, func(i, j int) bool {
-		a, b := out[i], out[j]
-		if !a.tried.Equal(b.tried) {
-			return a.tried.Before(b.tried)
-		}
-		return a.pod.Namespace+"/"+a.pod.Name < b.pod.Namespace+"/"+b.pod.Name
-	})
-	return out
 }

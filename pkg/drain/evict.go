@@ -26,6 +26,7 @@ const (
 	answerBudget      answer = "budget"      // a budget allows no disruption now
 	answerTerminating answer = "terminating" // the namespace is being deleted
 	answerForbidden   answer = "forbidden"   // by a role or by admission
+	answerRefused     answer = "refused"     // by admission, with whichever status it likes
 	answerServerError answer = "serverError" // permanent when budgets overlap, else passing
 	answerBusy        answer = "busy"        // asked to come back later
 	answerFailed      answer = "failed"      // anything else, such as a connection refused
@@ -49,11 +50,21 @@ func classify(err error) (answer, time.Duration) {
 	case apierrors.IsTooManyRequests(err):
 		return answerBusy, retryAfter(err)
 	}
-	var status apierrors.APIStatus
-	if errors.As(err, &status) && status.Status().Code == http.StatusInternalServerError {
+	switch code := codeOf(err); {
+	case code == http.StatusInternalServerError:
 		return answerServerError, retryAfter(err)
+	case code >= 400 && code < 500 && code != http.StatusUnauthorized && code != http.StatusRequestTimeout:
+		return answerRefused, 0
 	}
 	return answerFailed, retryAfter(err)
+}
+
+func codeOf(err error) int32 {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return 0
+	}
+	return status.Status().Code
 }
 
 func retryAfter(err error) time.Duration {

@@ -7,7 +7,7 @@ func (d *Drainer) Quick() *Drainer {
 	d.pace = pace{
 		fallback: 200 * time.Millisecond, terminating: 100 * time.Millisecond,
 		first: 10 * time.Millisecond, last: 50 * time.Millisecond, afterDelete: time.Second,
-		hopeless: 300 * time.Millisecond,
+		hopeless: 300 * time.Millisecond, late: 50 * time.Millisecond, node: 50 * time.Millisecond,
 	}
 	return d
 }
@@ -17,3 +17,6 @@ func (d *Drainer) WithoutFallback() *Drainer {
 	d.pace.fallback = time.Hour
 	return d
 }
+
+// OrderOf is orderOf.
+var OrderOf = orderOf

@@ -33,7 +33,7 @@ func (r *run) explainHeld() {
 // budget closed on purpose and move their pod, or open the budget, once the node is
 // cordoned. So is a pod that ends by itself.
 func (r *run) hopeless(e *entry) bool {
-	budgets := matching(e.pod, r.budgets())
+	budgets := matching(e.pod, r.budgets)
 	if len(budgets) != 1 || !guarded(e.pod) || !never(budgets[0]) || metav1.GetControllerOf(budgets[0]) != nil {
 		return false
 	}
@@ -59,15 +59,14 @@ func (r *run) hopelessAt(e *entry) time.Time {
 // while to do so: a controller that makes another replica, scales an application out or
 // answers the cordon has long done it by then.
 func (r *run) giveUp() error {
-	budgets := r.budgets()
 	var pods []BlockedPod
 	for _, e := range r.ordered() {
 		if at := r.hopelessAt(e); !at.IsZero() && !time.Now().Before(at) {
-			pods = append(pods, e.blocked(namesOf(matching(e.pod, budgets))))
+			pods = append(pods, e.blocked(namesOf(matching(e.pod, r.budgets))))
 		}
 	}
 	if len(pods) == 0 {
-		return nil
+		return r.lost()
 	}
 	b := r.stillThere(pods)
 	b.Permanent = true

@@ -19,16 +19,16 @@ type run struct {
 	start, deadline time.Time
 	selector        *selector
 	pods            *watched
-	budgetWatch     *watched // nil until something is blocked
-	snapshot        []*policyv1.PodDisruptionBudget
+	budgets         *watched // shared with other drains
 	entries         map[types.UID]*entry
 	ignored         map[types.UID]bool
 	wake            chan struct{}
 	results         chan attempt
 	inFlight        int
 	total           int
+	notBefore       time.Time // of the first eviction
 	nextFallback    time.Time
-	taken           map[string]int32
+	health          nodeState
 	deleted         bool  // past the deadline, by policy
 	unjudged        error // why a pod that came up later could not be judged yet
 	result          Result
@@ -41,13 +41,17 @@ type attempt struct {
 }
 
 func (r *run) drain(ctx context.Context) error {
+	defer r.join(ctx)()
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}
+	r.leaveLoadBalancers()
 	for len(r.entries) > 0 || r.inFlight > 0 || r.unjudged != nil { // an answer may come after its pod has gone
 		if !time.Now().Before(r.deadline) {
-			if done, err := r.expire(ctx); done || err != nil {
+			if done, err := r.expire(ctx); err != nil {
 				return err
+			} else if done {
+				break
 			}
 		}
 		if err := r.giveUp(); err != nil {
@@ -61,8 +65,20 @@ func (r *run) drain(ctx context.Context) error {
 			return err
 		}
 		r.explainHeld()
+		r.watchOver(ctx)
 	}
-	return nil
+	return r.awaitVolumes(ctx)
+}
+
+// leaveLoadBalancers gives those who balance load from outside the time to see the
+// node's label, while all of its pods still serve.
+func (r *run) leaveLoadBalancers() {
+	if r.opts.LoadBalancerDelay <= 0 || len(r.entries) == 0 {
+		return
+	}
+	r.notBefore = time.Now().Add(r.opts.LoadBalancerDelay)
+	r.say(EventWaiting, ReasonLoadBalancers, fmt.Sprintf(
+		"load balancers have %s to leave node %s out before its first pod is evicted", r.opts.LoadBalancerDelay, r.node))
 }
 
 // sync brings the entries in line with the pods that the watch knows.
@@ -128,6 +144,10 @@ func (r *run) admit(ctx context.Context, pod *corev1.Pod) (*BlockedPod, error) {
 		return nil, fmt.Errorf("judging pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
 	e := &entry{pod: pod, since: time.Now()}
+	order, unreadable := orderOf(pod)
+	if e.order = order; r.opts.EvictLast(pod) {
+		e.order = ownOrder
+	}
 	switch verdict {
 	case verdictIgnore:
 		r.ignored[pod.UID] = true
@@ -144,75 +164,147 @@ func (r *run) admit(ctx context.Context, pod *corev1.Pod) (*BlockedPod, error) {
 	}
 	r.entries[pod.UID] = e
 	r.total++
+	if unreadable != nil {
+		r.emit(EventWarning, pod, ReasonDrainOrderUnreadable, unreadable.Error())
+	}
 	r.refresh(e, pod)
 	return nil, nil
 }
 
-// startDue sends the evictions that may succeed now.
+// startDue sends the evictions that may succeed now, and holds back those that may not.
 func (r *run) startDue(ctx context.Context) {
 	now := time.Now()
-	room := &allowance{budgets: r.budgets(), fresh: r.budgetWatch != nil && r.budgetWatch.hasSynced(), taken: r.taken}
-	fallback := !now.Before(r.nextFallback)
-	othersLeft := r.othersLeft()
+	if now.Before(r.notBefore) {
+		return
+	}
+	turn := r.turn()
+	var oldest *entry // of those that budgets hold
 	for _, e := range r.ordered() {
-		if r.inFlight >= maxInFlight {
-			return
+		if r.inFlight >= maxInFlight || e.order > turn {
+			break
 		}
-		if !othersLeft && r.opts.EvictLast(e.pod) {
-			continue
+		switch due, charged := r.due(e, now); {
+		case due:
+			r.send(ctx, e, charged)
+		case e.state == stateQueued:
+			r.holdBack(e)
 		}
-		due := e.state == stateQueued || (e.state == stateBlocked && !e.next.IsZero() && !now.Before(e.next))
-		if !due && e.heldByBudget() {
-			due = room.take(e)
-			if !due && fallback {
-				due, fallback = true, false
-			}
+		if e.heldByBudget() && (oldest == nil || e.tried.Before(oldest.tried)) {
+			oldest = e
 		}
-		if due {
-			r.send(ctx, e, room)
-		}
+	}
+	if oldest != nil && r.inFlight < maxInFlight && !now.Before(r.nextFallback) {
+		r.send(ctx, oldest, r.charge(oldest))
 	}
 }
 
-// othersLeft says that only pods that go last are still here.
-func (r *run) othersLeft() bool {
-	for _, e := range r.entries {
-		if !r.opts.EvictLast(e.pod) {
-			return false
-		}
+// due says whether an eviction may succeed now, and returns the budget that has been
+// charged for it, if any. What the budgets say decides, and the API server has the last
+// word: a pod that they hold is tried all the same now and then.
+func (r *run) due(e *entry, now time.Time) (bool, *policyv1.PodDisruptionBudget) {
+	budgets := r.applying(e.pod)
+	waits := e.state == stateBlocked && !e.next.IsZero() && (e.reason != ReasonPDBOverlap || len(budgets) > 1)
+	switch {
+	case waits && now.Before(e.next), e.state != stateQueued && e.state != stateBlocked:
+		return false, nil
+	case waits:
+		return true, r.charge(e)
+	case len(budgets) == 0: // it is free; or what held it is gone, unless that is what it was tried under
+		return e.state == stateQueued || e.triedBudget != "", nil
+	case len(budgets) > 1: // the API server refuses, once
+		return e.state == stateQueued, nil
 	}
-	return true
+	b := budgets[0]
+	news := version(b) != e.triedBudget || ready(e.pod) != e.triedReady
+	if !news || !allows(b, e.pod) {
+		return false, nil
+	}
+	if !ready(e.pod) { // it takes nothing from the budget
+		return true, nil
+	}
+	return r.cluster.rooms.take(b), b
 }
 
-func (r *run) send(ctx context.Context, e *entry, room *allowance) {
+// charge reserves a disruption whether there is one or not.
+func (r *run) charge(e *entry) *policyv1.PodDisruptionBudget {
+	b := r.onlyBudget(e)
+	if b == nil || !ready(e.pod) {
+		return nil
+	}
+	r.cluster.rooms.charge(b)
+	return b
+}
+
+// applying are the budgets that the API server asks when the pod is to be evicted.
+func (r *run) applying(pod *corev1.Pod) []*policyv1.PodDisruptionBudget {
+	if !guarded(pod) {
+		return nil
+	}
+	return matching(pod, r.budgets)
+}
+
+func (r *run) onlyBudget(e *entry) *policyv1.PodDisruptionBudget {
+	if budgets := r.applying(e.pod); len(budgets) == 1 {
+		return budgets[0]
+	}
+	return nil
+}
+
+// holdBack keeps a pod whose refusal is known without asking.
+func (r *run) holdBack(e *entry) {
+	b := r.onlyBudget(e)
+	if b == nil {
+		return
+	}
+	if r.nextFallback.Before(time.Now()) {
+		r.nextFallback = time.Now().Add(jitter(r.pace.fallback))
+	}
+	reason, message := r.heldBy(e)
+	if message == "" {
+		message = fmt.Sprintf("budget %s allows %d disruptions at a time, and others have taken them", b.Name, b.Status.DisruptionsAllowed)
+	}
+	e.next, e.triedBudget = time.Time{}, unasked
+	r.block(e, reason, message)
+}
+
+// unasked stands for the version of a budget under which nothing was tried: whatever comes is news.
+const unasked = "unasked"
+
+// send asks for the eviction, and tells the budget that was charged for it, if any, of the answer.
+func (r *run) send(ctx context.Context, e *entry, charged *policyv1.PodDisruptionBudget) {
 	if e.heldByBudget() {
 		r.nextFallback = time.Now().Add(jitter(r.pace.fallback))
 	}
 	e.state, e.tried = stateEvicting, time.Now()
-	e.triedBudget, e.triedReady = room.version(e.pod), ready(e.pod)
+	e.triedBudget, e.triedReady = "", ready(e.pod)
+	if b := r.onlyBudget(e); b != nil {
+		e.triedBudget = version(b)
+	}
 	r.inFlight++
 	r.result.Requests++
 	pod := e.pod
-	go func() { r.results <- attempt{pod, evict(ctx, r.client, pod)} }() // never blocks: as many places as requests
+	go func() {
+		err := r.cluster.evict(ctx, pod)
+		if charged != nil {
+			r.cluster.answered(charged.UID, err == nil)
+		}
+		r.results <- attempt{pod, err} // never blocks: as many places as requests
+	}()
 }
 
 // await sleeps until something has happened that startDue may act on.
 func (r *run) await(ctx context.Context) error {
 	timer := time.NewTimer(time.Until(r.alarm()))
 	defer timer.Stop()
-	var denied <-chan error
-	if r.budgetWatch != nil {
-		denied = r.budgetWatch.denied
-	}
 	select {
 	case <-r.wake:
 	case <-timer.C:
 	case a := <-r.results:
 		return r.settle(ctx, a)
-	case err := <-r.pods.denied:
-		return missingPermission(err)
-	case err := <-denied:
-		return missingPermission(err)
+	case <-r.pods.refused:
+		return missingPermission(r.pods.refusal)
+	case <-r.budgets.refused:
+		return missingPermission(r.budgets.refusal)
 	case <-ctx.Done():
 		return fmt.Errorf("draining node %s: %w", r.node, ctx.Err())
 	}
@@ -230,6 +322,10 @@ func (r *run) alarm() time.Time {
 	if r.unjudged != nil {
 		sooner(time.Now().Add(r.pace.first))
 	}
+	if now := time.Now(); now.Before(r.notBefore) {
+		sooner(r.notBefore)
+	}
+	sooner(r.nodeAlarm())
 	for _, e := range r.entries {
 		switch {
 		case e.heldByBudget():
@@ -270,10 +366,9 @@ func (r *run) stillThere(pods []BlockedPod) *Blocked {
 }
 
 func (r *run) remaining() []BlockedPod {
-	budgets := r.budgets()
 	out := make([]BlockedPod, 0, len(r.entries))
 	for _, e := range r.ordered() {
-		out = append(out, e.blocked(namesOf(matching(e.pod, budgets))))
+		out = append(out, e.blocked(namesOf(matching(e.pod, r.budgets))))
 	}
 	return out
 }

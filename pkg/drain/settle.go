@@ -27,12 +27,14 @@ func (r *run) settle(ctx context.Context, a attempt) error {
 		e.hold(ReasonEvictionFailed, "it changed while it was being evicted")
 		r.backOff(e, after)
 	case answerBudget:
-		r.blockOnBudget(ctx, e, a.err)
+		r.blockOnBudget(e, a.err)
 	case answerTerminating:
 		r.block(e, ReasonNamespaceTerminating, "its namespace is being deleted, which will delete the pod too")
 		e.next = time.Now().Add(jitter(r.pace.terminating))
 	case answerForbidden:
 		return r.settleForbidden(ctx, e, a.err)
+	case answerRefused:
+		r.refusedByAdmission(e, a.err)
 	case answerServerError:
 		return r.settleServerError(e, a.err, after)
 	case answerBusy, answerFailed:
@@ -41,10 +43,7 @@ func (r *run) settle(ctx context.Context, a attempt) error {
 	return nil
 }
 
-func (r *run) blockOnBudget(ctx context.Context, e *entry, err error) {
-	if r.budgetWatch == nil {
-		r.budgetWatch = watchBudgets(ctx, r.client, r.wake)
-	}
+func (r *run) blockOnBudget(e *entry, err error) {
 	if r.nextFallback.Before(time.Now()) {
 		r.nextFallback = time.Now().Add(jitter(max(r.pace.fallback, retryAfter(err))))
 	}
@@ -58,7 +57,7 @@ func (r *run) blockOnBudget(ctx context.Context, e *entry, err error) {
 
 // heldBy words what the budgets say of a pod that one of them holds; no message when they say nothing of the kind.
 func (r *run) heldBy(e *entry) (reason, message string) {
-	switch budgets := matching(e.pod, r.budgets()); {
+	switch budgets := matching(e.pod, r.budgets); {
 	case len(budgets) > 1:
 		return ReasonPDBOverlap, overlapMessage(budgets)
 	case len(budgets) == 1 && !allows(budgets[0], e.pod):
@@ -73,14 +72,18 @@ func (r *run) settleForbidden(ctx context.Context, e *entry, err error) error {
 	if reviewErr == nil && !allowed {
 		return missingPermission(fmt.Errorf("create pods/eviction in namespace %s: %w", e.pod.Namespace, err))
 	}
+	r.refusedByAdmission(e, err)
+	return nil
+}
+
+func (r *run) refusedByAdmission(e *entry, err error) {
 	r.block(e, ReasonEvictionForbidden, err.Error())
 	r.backOff(e, r.pace.terminating)
-	return nil
 }
 
 // settleServerError knows the one lasting 500 by what causes it: more than one budget on the pod.
 func (r *run) settleServerError(e *entry, err error, after time.Duration) error {
-	budgets := matching(e.pod, r.budgets())
+	budgets := matching(e.pod, r.budgets)
 	if len(budgets) < 2 {
 		r.retryLater(e, err, after)
 		return nil

@@ -3,9 +3,9 @@ package drain
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -15,47 +15,33 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// watched is a store that a watch keeps up to date. Each change nudges wake, so
-// that the drain looks at the whole state again: no event is ever counted on.
+// watched is a store that a watch keeps up to date. Each change nudges those who look
+// at it, so that they look at the whole state again: no event is ever counted on.
 type watched struct {
 	store  cache.Store
 	synced <-chan struct{}
-	// denied delivers a refusal by the API server, which no retry would cure.
-	denied chan error
+	// refused is closed, and refusal set before that, when the API server does not allow the watch: no retry would cure it.
+	refused chan struct{}
+	refusal error
 }
 
-func startWatch(ctx context.Context, client kubernetes.Interface, what string, object runtime.Object, lw *cache.ListWatch, wake chan<- struct{}) *watched {
-	w := &watched{denied: make(chan error, 1)}
-	nudge := func() {
-		select {
-		case wake <- struct{}{}:
-		default: // one is pending already
-		}
-	}
-	report := func(err error) {
-		if apierrors.IsForbidden(err) {
-			select {
-			case w.denied <- fmt.Errorf("watching %s: %w", what, err):
-			default:
-			}
-		}
-	}
-	list, watch := lw.ListWithContextFunc, lw.WatchFuncWithContext
-	reporting := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			out, err := list(ctx, o)
-			report(err)
-			return out, err
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
-			out, err := watch(ctx, o)
-			report(err)
-			return out, err
-		},
-	}
+// subject is what is watched.
+type subject struct {
+	what   string // for messages
+	object runtime.Object
+	list   func(context.Context, metav1.ListOptions) (runtime.Object, error)
+	watch  func(context.Context, metav1.ListOptions) (apiwatch.Interface, error)
+	// keep makes of an object what is stored: without what no drain looks at. Optional.
+	keep func(any) (any, error)
+}
+
+func startWatch(ctx context.Context, client kubernetes.Interface, s subject, nudge func()) *watched {
+	w := &watched{refused: make(chan struct{})}
 	store, controller := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: cache.ToListWatcherWithWatchListSemantics(reporting, client),
-		ObjectType:    object,
+		ListerWatcher: cache.ToListWatcherWithWatchListSemantics(w.reporting(s), client),
+		ObjectType:    s.object,
+		Transform:     s.keep,
+		Indexers:      cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
 		Handler: cache.ResourceEventHandlerFuncs{
 			AddFunc:    func(any) { nudge() },
 			UpdateFunc: func(any, any) { nudge() },
@@ -74,31 +60,63 @@ func startWatch(ctx context.Context, client kubernetes.Interface, what string, o
 	return w
 }
 
-func watchPods(ctx context.Context, client kubernetes.Interface, node string, wake chan<- struct{}) *watched {
+// reporting lists and watches, and keeps a refusal by the API server.
+func (w *watched) reporting(s subject) *cache.ListWatch {
+	var once sync.Once
+	report := func(err error) {
+		if apierrors.IsForbidden(err) {
+			once.Do(func() {
+				w.refusal = fmt.Errorf("watching %s: %w", s.what, err)
+				close(w.refused)
+			})
+		}
+	}
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			out, err := s.list(ctx, o)
+			report(err)
+			return out, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
+			out, err := s.watch(ctx, o)
+			report(err)
+			return out, err
+		},
+	}
+}
+
+func podsOn(client kubernetes.Interface, node string) subject {
 	onNode := fields.OneTermEqualSelector("spec.nodeName", node).String()
 	pods := client.CoreV1().Pods(metav1.NamespaceAll)
-	return startWatch(ctx, client, "pods of node "+node, &corev1.Pod{}, &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	return subject{
+		what: "pods of node " + node, object: &corev1.Pod{}, keep: stripPod,
+		list: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			o.FieldSelector = onNode
 			return pods.List(ctx, o)
 		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
+		watch: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
 			o.FieldSelector = onNode
 			return pods.Watch(ctx, o)
 		},
-	}, wake)
+	}
 }
 
-func watchBudgets(ctx context.Context, client kubernetes.Interface, wake chan<- struct{}) *watched {
-	budgets := client.PolicyV1().PodDisruptionBudgets(metav1.NamespaceAll)
-	return startWatch(ctx, client, "poddisruptionbudgets", &policyv1.PodDisruptionBudget{}, &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return budgets.List(ctx, o)
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
-			return budgets.Watch(ctx, o)
-		},
-	}, wake)
+// stripPod keeps what decides how a pod leaves: most of a pod is its containers.
+func stripPod(o any) (any, error) {
+	if p, ok := o.(*corev1.Pod); ok {
+		p.ManagedFields = nil
+		p.Spec.Containers, p.Spec.InitContainers, p.Spec.EphemeralContainers = nil, nil, nil
+		p.Status.ContainerStatuses, p.Status.InitContainerStatuses, p.Status.EphemeralContainerStatuses = nil, nil, nil
+	}
+	return o, nil
+}
+
+// signal nudges without ever waiting: one nudge that is pending stands for all.
+func signal(wake chan<- struct{}) {
+	select {
+	case wake <- struct{}{}:
+	default:
+	}
 }
 
 func (w *watched) hasSynced() bool {
@@ -111,8 +129,22 @@ func (w *watched) hasSynced() bool {
 }
 
 // listOf returns the store's objects of one type.
-func listOf[T any](w *watched) []T {
-	objects := w.store.List()
+func listOf[T any](w *watched) []T { return typed[T](w.store.List()) }
+
+// listIn is listOf for one namespace.
+func listIn[T any](w *watched, namespace string) []T {
+	indexed, ok := w.store.(cache.Indexer)
+	if !ok {
+		return nil
+	}
+	objects, err := indexed.ByIndex(cache.NamespaceIndex, namespace)
+	if err != nil { // there is such an index
+		return nil
+	}
+	return typed[T](objects)
+}
+
+func typed[T any](objects []any) []T {
 	out := make([]T, 0, len(objects))
 	for _, o := range objects {
 		if t, ok := o.(T); ok {

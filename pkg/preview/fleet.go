@@ -122,6 +122,7 @@ func newHost(in Host, now time.Time) *host {
 		h.readRecord()
 		s := &h.Machine.Status
 		s.Host, s.Versions, s.OS = h.facts.Identity(), h.facts.Versions(), h.facts.ObservedOS(h.Machine.Spec.OS)
+		s.Kubelet = h.facts.ObservedKubelet(h.Machine.Spec)
 		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionCertificatesExpiring) // of other facts
 		if due := upgrade.RenewalCondition(h.Machine.Spec, h.facts.Certs, now); due != nil {
 			meta.SetStatusCondition(&s.Conditions, *due)
@@ -224,7 +225,7 @@ func (h *host) draft(a v1alpha1.Assignment, now time.Time) (upgrade.Plan, *upgra
 	in := upgrade.PlanInput{
 		Machine: h.Machine.Name, Spec: h.Machine.Spec, Assignment: a, Facts: h.facts,
 		Record: h.record(), Now: now, Estimate: h.reported,
-		EtcdMoved: h.etcdMoved(),
+		EtcdMoved: h.etcdMoved(), Kubelet: h.Machine.Status.Kubelet,
 	}
 	if h.reported {
 		h.note(upgrade.Finding{Severity: upgrade.SeverityInfo, Reason: FindingFactsUnknown,

@@ -17,6 +17,9 @@ type wanted struct {
 	runtime, runtimeNow           Version
 	// changes says which of them have something to do.
 	kubeletChanges, controlPlaneChanges, runtimeChanges bool
+	// config is what is to be effective of spec.kubelet.configuration, and configChanges that it is not.
+	config        KubeletWish
+	configChanges bool
 	// renewal of certificates; nil: none is due.
 	renewal *Renewal
 	// finishes says that the control plane changes by no version: a run of kubeadm is brought to its end.
@@ -25,7 +28,7 @@ type wanted struct {
 
 // check refuses what no step could make right, before anything is planned.
 func (p *planner) check() error {
-	for _, one := range []func() error{p.checkIdentity, p.checkMissingRole, p.checkControlPlane, p.checkKubelet, p.checkRuntime, p.checkDown, p.checkPackages, p.checkEtcd, p.checkRenewal} {
+	for _, one := range []func() error{p.checkIdentity, p.checkMissingRole, p.checkControlPlane, p.checkKubelet, p.checkRuntime, p.checkDown, p.checkPackages, p.checkEtcd, p.checkConfiguration, p.checkRenewal} {
 		if err := one(); err != nil {
 			return p.cause(err)
 		}
@@ -39,12 +42,13 @@ func (p *planner) check() error {
 		}
 	}
 	p.findings = append(p.findings, Unhandled(p.in.Spec)...)
+	p.noteSecurity()
 	return nil
 }
 
 // work says whether anything is to be done at all.
 func (p *planner) work() bool {
-	return p.want.kubeletChanges || p.want.controlPlaneChanges || p.want.runtimeChanges || p.osPending() || p.rebootPending() || p.renews()
+	return p.want.kubeletChanges || p.want.controlPlaneChanges || p.want.runtimeChanges || p.want.configChanges || p.osPending() || p.securityPending() || p.keptPending() || p.rebootPending() || p.renews()
 }
 
 func (p *planner) checkIdentity() error {

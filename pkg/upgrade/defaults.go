@@ -24,6 +24,12 @@ const (
 	UnmanagedPodsFail  = "Fail"
 	UnmanagedPodsEvict = "Evict"
 
+	// DefaultVolumeDetachTimeout bounds the wait for volumes before a reboot.
+	DefaultVolumeDetachTimeout = 5 * time.Minute
+
+	OnVolumesAttachedFail    = "Fail"
+	OnVolumesAttachedProceed = "Proceed"
+
 	SingleNodeRefuse  = "Refuse"
 	SingleNodeInPlace = "InPlace"
 )
@@ -40,6 +46,13 @@ func DrainDefaults(spec v1alpha1.MachineSpec) v1alpha1.DrainSpec {
 	if d.SkipWaitForDeleteTimeout == nil {
 		d.SkipWaitForDeleteTimeout = &metav1.Duration{}
 	}
+	if d.LoadBalancerDelay == nil {
+		d.LoadBalancerDelay = &metav1.Duration{}
+	}
+	if d.VolumeDetachTimeout == nil {
+		d.VolumeDetachTimeout = &metav1.Duration{Duration: DefaultVolumeDetachTimeout}
+	}
+	d.OnVolumesAttached = firstOf(d.OnVolumesAttached, OnVolumesAttachedFail)
 	d.OnTimeout = firstOf(d.OnTimeout, OnTimeoutFail)
 	d.EmptyDir = firstOf(d.EmptyDir, EmptyDirEvict)
 	d.UnmanagedPods = firstOf(d.UnmanagedPods, UnmanagedPodsFail)

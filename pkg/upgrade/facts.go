@@ -35,7 +35,9 @@ type Facts struct {
 	Mounts     []MountFacts     `json:"mounts,omitempty"`
 	Certs      []CertFacts      `json:"certificates,omitempty"`
 	Conflicts  []ConflictFacts  `json:"conflictingManagers,omitempty"`
-	Hold       *HoldFacts       `json:"hold,omitempty"`
+	// ManagedFiles are the files that Refit keeps on the host, those that are there.
+	ManagedFiles []ManagedFileFacts `json:"managedFiles,omitempty"`
+	Hold         *HoldFacts         `json:"hold,omitempty"`
 	// Record lists the sets of versions that this host ran under Refit, by its own journals:
 	// only they may be gone back to. `refit-agent facts` gives it.
 	Record   []v1alpha1.Versions `json:"record,omitempty"`
@@ -81,10 +83,38 @@ type ComponentFacts struct {
 	Flags []string `json:"flags,omitempty"`
 	// FlagSources are files that set flags: path to content lines that hold flags.
 	FlagSources map[string]string `json:"flagSources,omitempty"`
-	// Configuration is the effective configuration of the kubelet as it answers, or its file when it does not.
+	// Configuration is what the kubelet's files make of its configuration: its own file, and
+	// the drop-in files of the directory that its process was told to read.
 	Configuration map[string]any `json:"configuration,omitempty"`
+	// DropIns are the drop-in files of the kubelet's configuration, in the order in which they are read.
+	DropIns []KubeletDropInFacts `json:"dropIns,omitempty"`
+	// ConfigArgs is where the kubelet's unit has --config from; nil where it does not use KUBELET_CONFIG_ARGS.
+	ConfigArgs *ConfigArgsFacts `json:"configArgs,omitempty"`
 	// State are the files in which the kubelet keeps what it reads again when it starts.
 	State []KubeletStateFacts `json:"state,omitempty"`
+}
+
+// KubeletDropInFacts is one drop-in file of the kubelet's configuration.
+type KubeletDropInFacts struct {
+	Path          string         `json:"path"`
+	Configuration map[string]any `json:"configuration,omitempty"`
+	// Broken says why the file cannot be read as what it should be.
+	Broken string `json:"broken,omitempty"`
+}
+
+// ConfigArgsFacts is the variable KUBELET_CONFIG_ARGS of the kubelet's unit, without what Refit's drop-in adds.
+type ConfigArgsFacts struct {
+	Value string `json:"value,omitempty"`
+	// EnvironmentFile that sets it; no drop-in of a unit has a say over such a file.
+	EnvironmentFile string `json:"environmentFile,omitempty"`
+}
+
+// ManagedFileFacts is one file that Refit keeps on the host.
+type ManagedFileFacts struct {
+	Path    string    `json:"path"`
+	SHA256  string    `json:"sha256"`
+	Mode    uint32    `json:"mode"`
+	ModTime time.Time `json:"modTime"`
 }
 
 // KubeletStateFacts is one state file of the kubelet.
@@ -250,6 +280,9 @@ type SourceFacts struct {
 type RebootFacts struct {
 	Required bool     `json:"required,omitempty"`
 	Packages []string `json:"packages,omitempty"`
+	// Versions of Packages, as "name version", where they are known: the same package wants another
+	// reboot when it is newer.
+	Versions []string `json:"versions,omitempty"`
 }
 
 // MountFacts is free space.
@@ -299,4 +332,7 @@ type Candidate struct {
 	// InstalledSize in bytes, 0 when the index does not say.
 	InstalledSize int64    `json:"installedSize,omitempty"`
 	Depends       []string `json:"depends,omitempty"`
+	// From is the version that is installed, and Held that it is on hold; only of security updates.
+	From string `json:"from,omitempty"`
+	Held bool   `json:"held,omitempty"`
 }

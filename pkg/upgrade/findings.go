@@ -14,6 +14,7 @@ var finders = []finder{
 	removedGates,
 	cgroupVersion,
 	kubeletState,
+	overruledSettings,
 	runtimeLosingSupport,
 	runtimeConfiguration,
 	cgroupDrivers,
@@ -28,6 +29,7 @@ var finders = []finder{
 	foreignManagers,
 	ownersHold,
 	heldPackages,
+	heldSecurityUpdates,
 }
 
 // preflight adds what the finders find, and refuses the plan when one of them found an Error.

@@ -31,5 +31,8 @@ func pendingReboot(p *planner) []Finding {
 	if !r.Required || p.reboots() {
 		return nil
 	}
+	if staying := StayingReboot(p.in.Facts, p.in.Rebooted); staying != "" {
+		return []Finding{warning(FindingRebootStays, "%s: it is not rebooted for that again; see on the host what keeps the flag up", staying)}
+	}
 	return []Finding{warning(FindingRebootRequired, "this host asks for a reboot (%s), and this plan does not reboot it: set spec.os.reboot to IfRequired, or reboot it yourself", listOr(r.Packages, "it does not say for what"))}
 }

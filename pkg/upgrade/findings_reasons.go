@@ -21,7 +21,7 @@ const (
 	FindingKubectlLeft    = "KubectlLeftAlone"
 	FindingDrainSkipped   = "DrainSkipped"
 	FindingKubeadmMissing = ReasonKubeadmMissing
-	FindingConfigIgnored  = "KubeletConfigurationIgnored"
+	FindingOverruled      = "KubeletSettingOverruled"
 	FindingNodeIgnored    = "NodeSettingsIgnored"
 
 	// The container runtime.
@@ -47,7 +47,8 @@ const (
 	FindingPackageDowngrade        = "PackageDowngrade"
 	FindingPackageLockHeld         = ReasonPackageLockHeld
 	FindingPackageHeld             = "PackageHeld"
-	FindingSecurityUpdatesIgnored  = "SecurityUpdatesIgnored"
+	FindingSecurityUpdatesUnknown  = "SecurityUpdatesUnknown"
+	FindingSecurityUpdateHeld      = "SecurityUpdateHeld"
 	FindingNoSpace                 = "NoSpace"
 	FindingNoRollbackPackage       = "NoRollbackPackage"
 	FindingTransactionRefused      = "TransactionRefused"
@@ -61,4 +62,5 @@ const (
 	FindingHeldByOwner        = ReasonHeldByOwner
 	FindingRebootNotAllowed   = "RebootNotAllowed"
 	FindingRebootRequired     = "RebootRequired"
+	FindingRebootStays        = ReasonRebootStays
 )

@@ -6,12 +6,6 @@ import "github.com/refit-dev/refit/api/v1alpha1"
 // a plan or without one.
 func Unhandled(spec v1alpha1.MachineSpec) []Finding {
 	var out []Finding
-	if k := spec.Kubelet; k != nil && k.Configuration != nil {
-		out = append(out, warning(FindingConfigIgnored, "spec.kubelet.configuration is not applied by this version of Refit: the kubelet keeps the configuration that it has; apply it otherwise, and remove the field"))
-	}
-	if os := spec.OS; os != nil && os.SecurityUpdates == v1alpha1.SecurityUpdatesApply {
-		out = append(out, warning(FindingSecurityUpdatesIgnored, "spec.os.securityUpdates is not applied by this version of Refit: apply them otherwise"))
-	}
 	if n := spec.Node; n != nil && len(n.Labels)+len(n.Taints) > 0 {
 		out = append(out, warning(FindingNodeIgnored, "spec.node is not applied by this version of Refit: set labels and taints with kubectl label and kubectl taint"))
 	}

@@ -14,9 +14,13 @@ type factNeeded struct {
 // judged where they are read (versions), or change nothing about what is done.
 var factsNeeded = []factNeeded{
 	{"node", (*planner).namesNode, "this could be another machine than the Machine"},
+	{"kubelet.flags", (*planner).configures, "a flag could win over spec.kubelet.configuration"},
 	{"kubelet.flags", (*planner).movesKubelet, "the kubelet could have a flag that the new one does not know"},
 	{"kubelet.flagSources", (*planner).movesKubelet, "the kubelet could have a flag that the new one does not know"},
 	{"kubelet.configuration", (*planner).movesKubelet, "its configuration could hold what the new kubelet does not take"},
+	{"kubelet.configuration", (*planner).configures, "what the kubelet is told otherwise could win over spec.kubelet.configuration"},
+	{"kubelet.configArgs", (*planner).configures, "what the kubelet's unit sets could be lost"},
+	{"managedFiles", (*planner).configures, "what is on the host of spec.kubelet.configuration could be something else"},
 	{"kubelet.state", (*planner).restarts, "the kubelet could not start again on the state it has kept"},
 	{"containerRuntime", (*planner).restarts, "the kubelet and the runtime could not fit each other"},
 	{"containerRuntime.ready", (*planner).asksRuntime, "the kubelet and the runtime could use two cgroup drivers"},
@@ -45,6 +49,7 @@ func unknownFacts(p *planner) []Finding {
 		for _, need := range factsNeeded {
 			if need.field == problem.Field && need.by(p) {
 				out = append(out, failure(FindingFactUnknown, "%s of this host could not be found out (%s), so %s: see that it can be read; the host is looked at again by itself", problem.Field, problem.Message, need.why))
+				break
 			}
 		}
 		if problem.Field == "conflictingManagers" {
@@ -56,6 +61,7 @@ func unknownFacts(p *planner) []Finding {
 
 func (p *planner) namesNode() bool         { return p.in.Machine != "" }
 func (p *planner) movesKubelet() bool      { return p.kubeletComing().Known() }
+func (p *planner) configures() bool        { return p.want.configChanges }
 func (p *planner) movesRuntime() bool      { return p.want.runtimeChanges }
 func (p *planner) movesControlPlane() bool { return p.want.controlPlaneChanges }
 func (p *planner) movesPackages() bool     { return len(p.changes) > 0 }

@@ -12,11 +12,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 )
 
-// everythingMoves is a plan that needs every fact: a control-plane minor, its kubelet, a runtime minor, a package and a reboot.
+// everythingMoves is a plan that needs every fact: a control-plane minor, its kubelet and its configuration, a runtime minor, a package and a reboot.
 func everythingMoves() PlanInput {
 	a := controlPlaneTo("v1.37.2")
 	a.Target.ContainerRuntime, a.Target.OS = containerdAt("2.4.2"), true
@@ -24,7 +25,9 @@ func everythingMoves() PlanInput {
 	f.Packages.Installed = append(f.Packages.Installed, InstalledPackage{Name: "openssl", Version: "3.0.14-1"})
 	f.Packages.Sources[0].Provides = append(f.Packages.Sources[0].Provides, "openssl")
 	f.Reboot.Required = true
+	f.Kubelet.ConfigArgs = &ConfigArgsFacts{Value: kubeadmConfigArgs}
 	spec := controlPlane()
+	spec.Kubelet = &v1alpha1.KubeletSpec{Configuration: &runtime.RawExtension{Raw: []byte(`{"maxPods":200}`)}}
 	spec.OS = &v1alpha1.OSSpec{Packages: []v1alpha1.Package{{Name: "openssl"}, {Name: "curl"}}, Reboot: v1alpha1.RebootIfRequired}
 	return PlanInput{
 		Machine: "w1", Spec: spec, Assignment: a, Facts: f,

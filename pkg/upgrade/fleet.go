@@ -27,7 +27,7 @@ type HostState struct {
 	Managed bool
 	// Wish is spec.versions of a managed host.
 	Wish v1alpha1.Versions
-	// OSPending says that spec.os asks for something that is not observed.
+	// OSPending says that spec.os or spec.kubelet.configuration asks for something that is not observed.
 	OSPending bool
 	// RenewalDue says that certificates of the host are due for the renewal that spec asks for.
 	RenewalDue bool
@@ -77,8 +77,7 @@ func StateOf(m *v1alpha1.Machine, node *NodeState, facts *Facts) HostState {
 	if m.Spec.Versions != nil {
 		h.Wish = *m.Spec.Versions
 	}
-	osMet, _, _ := UpToDate(v1alpha1.MachineSpec{MachineTemplateSpec: v1alpha1.MachineTemplateSpec{OS: m.Spec.OS}}, m.Status)
-	h.OSPending = m.Spec.OS != nil && !osMet
+	h.OSPending = osPending(m) || configurationPending(m)
 	h.RenewalDue = RenewalReported(m.Spec, m.Status) != ""
 	h.Sidelined = m.Spec.Paused || m.Spec.Availability == v1alpha1.AvailabilityOutOfService || Failed(m)
 	h.PackagesBroken = packagesBroken(m, facts)

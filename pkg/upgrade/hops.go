@@ -36,15 +36,22 @@ func NextAssignment(fleet Fleet, m *v1alpha1.Machine) (*v1alpha1.Assignment, *Bl
 			host = h // which knows its Node as well
 		}
 	}
-	target, role, skew, blocked := NextTarget(fleet, host, host.Wish)
+	if blocked := driftBlocks(m); blocked != nil {
+		return nil, blocked
+	}
+	target, role, skew, blocked := NextTarget(fleet, host, wishOfDrifted(m, host))
 	if blocked != nil {
 		return nil, blocked
 	}
 	if Arrived(target) {
 		_, reason, message := UpToDate(m.Spec, m.Status)
+		if rebootOutstanding(m.Spec, m.Status) && m.Status.OS.RebootStays != "" {
+			reason = ReasonRebootStays
+		}
 		return nil, &Blocked{Reason: reason, Message: message}
 	}
 	a := Hop{Machine: m.Name, Target: target, KubeadmRole: role, Skew: skew}.Assignment(m.Generation)
+	a.Type = operationType(m, target)
 	return &a, nil
 }
 

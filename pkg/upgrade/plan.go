@@ -19,6 +19,13 @@ type PlanInput struct {
 	Facts      Facts
 	// Candidates are the answer to the CandidateRequest of Sources.
 	Candidates []Candidate
+	// Security are the answer to SecurityRequest, and SecurityKnown that it was asked.
+	Security      []Candidate
+	SecurityKnown bool
+	// Kept is what Refit left on the host before, and keeps as it is.
+	Kept Kept
+	// Rebooted are the reasons for which Refit has rebooted the host since it last asked for no reboot.
+	Rebooted []string
 	// Record lists the sets of versions that this host ran successfully before: only
 	// they may be gone back to.
 	Record []v1alpha1.Versions
@@ -29,6 +36,8 @@ type PlanInput struct {
 	Standalone bool
 	// EtcdMoved says that an earlier hop brings another etcd than the one in Facts, at least as new.
 	EtcdMoved bool
+	// Kubelet is how the Machine reports its kubelet's configuration, for an estimate without facts.
+	Kubelet *v1alpha1.ObservedKubelet
 	// Estimate says that the host's packages, or what its repositories offer, are not
 	// known. The plan then says what the versions imply, names no file, and has no
 	// stage and no hash: it cannot be run.
@@ -44,7 +53,7 @@ type PlanInput struct {
 //	package sources, kubeadm, kubeadm upgrade   (control plane, kubelet configuration)
 //	certificates, static pods                   (where kubeadm upgrade has not renewed them)
 //	sandboxes stopped, runtime                  (before the kubelet that will use it)
-//	kubelet, kubectl
+//	kubelet, kubectl, the kubelet's configuration
 //	reboot, verify, post-apply hooks
 //
 // A plan without steps says that the host already is what the assignment asks for.
@@ -53,7 +62,7 @@ func NewPlan(in PlanInput) (Plan, error) {
 	if err := p.check(); err != nil {
 		return Plan{}, err
 	}
-	for _, part := range []func() error{p.osPackages, p.sources, p.kubeadm, p.certificates, p.runtime, p.kubelet, p.reboot, p.pendingRestarts, p.preflight} {
+	for _, part := range []func() error{p.osPackages, p.sources, p.kubeadm, p.certificates, p.runtime, p.kubelet, p.keep, p.reboot, p.pendingRestarts, p.preflight} {
 		if err := part(); err != nil {
 			return Plan{}, err
 		}
@@ -179,6 +188,9 @@ func (p *planner) after() *Expectation {
 	}
 	if t.ControlPlane != "" {
 		e.ControlPlane = string(t.ControlPlane)
+	}
+	if p.want.configChanges {
+		e.KubeletConfiguration = &p.want.config
 	}
 	if r := t.ContainerRuntime; r != nil && r.Version != "" {
 		e.RuntimeName, e.Runtime = string(r.Name), string(r.Version)

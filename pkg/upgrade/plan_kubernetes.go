@@ -158,7 +158,12 @@ func (p *planner) kubelet() error {
 		}
 		p.disturb(p.kubeletDisruption())
 	}
-	if p.want.kubeletChanges || p.kubeletStopped {
+	if p.want.configChanges {
+		if err := p.configuration(); err != nil {
+			return err
+		}
+	}
+	if p.want.kubeletChanges || p.want.configChanges || p.kubeletStopped {
 		p.restart(p.kubeletUnit())
 	}
 	return nil

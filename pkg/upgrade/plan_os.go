@@ -65,7 +65,8 @@ func (p *planner) packagePending(pkg v1alpha1.Package) bool {
 	return !installed || !satisfies(p.order, have.Version, pkg.Version)
 }
 
-// osPackages brings the packages of spec.os to their versions, in one transaction.
+// osPackages brings the packages of spec.os to their versions, and the security updates with
+// them, in one transaction.
 func (p *planner) osPackages() error {
 	var changes []PackageChange
 	for _, pkg := range p.osPackagesSpec() {
@@ -78,6 +79,7 @@ func (p *planner) osPackages() error {
 		}
 		changes = append(changes, change)
 	}
+	changes = append(changes, p.securityChanges()...)
 	if len(changes) == 0 {
 		return nil
 	}
@@ -110,14 +112,14 @@ const newestOffered = "newest"
 // rebootPending says whether the host waits for a reboot that spec asks for on this hop.
 func (p *planner) rebootPending() bool {
 	os := p.in.Spec.OS
-	return p.in.Assignment.Target.OS && p.in.Facts.Reboot.Required && os != nil && os.Reboot == v1alpha1.RebootIfRequired
+	return p.in.Assignment.Target.OS && p.in.Facts.Reboot.Required && os != nil && os.Reboot == v1alpha1.RebootIfRequired && StayingReboot(p.in.Facts, p.in.Rebooted) == ""
 }
 
 // reboot ends the window with a reboot when the host asks for one, or what was installed needs one to run.
 func (p *planner) reboot() error {
 	reason := ""
 	if p.rebootPending() {
-		reason = "the host asks for a reboot: " + listOr(p.in.Facts.Reboot.Packages, "it does not say for what")
+		reason = hostsReboot(p.in.Facts)
 	}
 	for _, c := range p.changes {
 		if reason == "" && c.To != "" && needsReboot(c.Name) {

@@ -33,7 +33,13 @@ const (
 	ReasonWaitingForKubelets      = "WaitingForKubelets"
 	ReasonEtcdUnsupported         = "EtcdUnsupported"
 	ReasonRestartPending          = "RestartPending"
-	ReasonCertificatesExternal    = "CertificatesExternal"
+	ReasonDriftReported           = "DriftReported"
+	ReasonRebootStays             = "RebootStays"
+
+	ReasonConfigurationInvalid     = "KubeletConfigurationInvalid"
+	ReasonConfigurationRefused     = "KubeletConfigurationRefused"
+	ReasonConfigurationUnsupported = "KubeletConfigurationUnsupported"
+	ReasonCertificatesExternal     = "CertificatesExternal"
 )
 
 // refuse is a refusal that only another spec, or a person on the host, can lift.

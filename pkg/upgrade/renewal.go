@@ -140,7 +140,7 @@ func (p *planner) runsPod(pod string) bool {
 // operationType of a plan that only renews says so, whoever assigned it.
 func (p *planner) operationType() v1alpha1.OperationType {
 	w := p.want
-	if p.renews() && !w.kubeletChanges && !w.controlPlaneChanges && !w.runtimeChanges && !p.osPending() && !p.rebootPending() && p.in.Assignment.Type == v1alpha1.OperationUpgrade {
+	if p.renews() && !w.kubeletChanges && !w.controlPlaneChanges && !w.runtimeChanges && !w.configChanges && !p.osPending() && !p.securityPending() && !p.rebootPending() && p.in.Assignment.Type == v1alpha1.OperationUpgrade {
 		return v1alpha1.OperationRenewCertificates
 	}
 	return p.in.Assignment.Type

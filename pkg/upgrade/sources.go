@@ -13,6 +13,9 @@ import (
 type CandidateRequest struct {
 	Sources  []CandidateSource `json:"sources"`
 	Packages []string          `json:"packages"`
+	// Security asks for something else: what the host's own security sources have newer than
+	// what is installed, with what that needs, apart from Packages. Sources are then left out.
+	Security bool `json:"security,omitempty"`
 }
 
 // CandidateSource is a repository to look into, at the minor of the hop; the host's own lists are left alone.

@@ -141,6 +141,8 @@ type Expectation struct {
 	BootIDNot    string          `json:"bootIDNot,omitempty"`
 	BootID       string          `json:"bootID,omitempty"` // Preflight: the plan was made in this boot
 	StartSandbox bool            `json:"startSandbox,omitempty"`
+	// KubeletConfiguration must be effective; one without fields wants nothing of Refit's left.
+	KubeletConfiguration *KubeletWish `json:"kubeletConfiguration,omitempty"`
 }
 
 // Finding is one result of preflight; severity Error blocks the plan.

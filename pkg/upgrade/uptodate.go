@@ -32,8 +32,13 @@ func UpToDate(spec v1alpha1.MachineSpec, status v1alpha1.MachineStatus) (ok bool
 		d.runtime(w.ContainerRuntime, status.Versions.ContainerRuntime)
 	}
 	d.outdated = append(d.outdated, outdatedPackages(spec, status)...)
+	if status.OS != nil {
+		d.outdated = append(d.outdated, status.OS.Unmet...)
+	}
+	d.outdated = append(d.outdated, pendingSecurity(spec, status)...)
+	d.configuration(spec, status.Kubelet)
 	if rebootOutstanding(spec, status) {
-		d.outdated = append(d.outdated, "the host asks for a reboot")
+		d.outdated = append(d.outdated, firstOf(status.OS.RebootStays, "the host asks for a reboot"))
 	}
 	if due := RenewalReported(spec, status); due != "" {
 		d.outdated = append(d.outdated, due)
@@ -165,4 +170,31 @@ func equalOnly(a, b string) int {
 // rebootOutstanding says that the host asks for a reboot and spec, in so many words, wants it to have one.
 func rebootOutstanding(spec v1alpha1.MachineSpec, status v1alpha1.MachineStatus) bool {
 	return spec.OS != nil && spec.OS.Reboot == v1alpha1.RebootIfRequired && status.OS != nil && status.OS.RebootRequired
+}
+
+// PartlyUpToDate is UpToDate for a part of a spec: what is observed of the other parts is no difference.
+func PartlyUpToDate(part v1alpha1.MachineTemplateSpec, status v1alpha1.MachineStatus) (ok bool, reason, message string) {
+	if part.Kubelet == nil {
+		status.Kubelet = nil
+	}
+	if part.OS == nil && status.OS != nil {
+		os := *status.OS
+		os.Unmet = nil
+		status.OS = &os
+	}
+	return UpToDate(v1alpha1.MachineSpec{MachineTemplateSpec: part}, status)
+}
+
+// osPending says whether spec.os, or what Refit left on the host, asks for something that is not observed.
+func osPending(m *v1alpha1.Machine) bool {
+	if m.Spec.OS == nil {
+		return m.Status.OS != nil && len(m.Status.OS.Unmet) > 0
+	}
+	status := m.Status
+	if status.OS != nil && status.OS.RebootStays != "" {
+		os := *status.OS
+		os.RebootRequired, status.OS = false, &os // no hop ends that
+	}
+	met, _, _ := PartlyUpToDate(v1alpha1.MachineTemplateSpec{OS: m.Spec.OS}, status)
+	return !met
 }

@@ -97,7 +97,7 @@ func TestAWantedRebootCountsForUpToDate(t *testing.T) {
 func TestUnsetDrainFieldsHaveTheDocumentedDefaults(t *testing.T) {
 	d := DrainDefaults(worker())
 	assert.Equal(t, 30*time.Minute, d.Timeout.Duration)
-	assert.Equal(t, []string{"Fail", "Evict", "Fail", "Refuse"}, []string{d.OnTimeout, d.EmptyDir, d.UnmanagedPods, d.SingleNode})
+	assert.Equal(t, []string{"Fail", "Evict", "Fail", "Refuse", "Fail"}, []string{d.OnTimeout, d.EmptyDir, d.UnmanagedPods, d.SingleNode, d.OnVolumesAttached})
 	assert.Zero(t, d.SkipWaitForDeleteTimeout.Duration)
 
 	spec := worker()

@@ -43,14 +43,17 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Adopt makes Machines and MachineDeployments from what runs, and waits until every machine has reported.
-func (e *Env) Adopt(ctx context.Context) error {
+// Adopt makes Machines and MachineDeployments from what runs, and waits until every machine has reported that it is at From.
+func (e *Env) Adopt(ctx context.Context) error { return e.AdoptAt(ctx, From) }
+
+// AdoptAt is Adopt for a fleet that is elsewhere.
+func (e *Env) AdoptAt(ctx context.Context, at Wish) error {
 	if _, err := e.Refit(ctx, "adopt", "--apply"); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
-	return e.Follow(ctx, AllAt(From), func(Change) {})
+	return e.Follow(ctx, AllAt(at), func(Change) {})
 }
 
 // Line is one machine's state in a line for people.

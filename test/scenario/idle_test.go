@@ -29,7 +29,7 @@ const (
 type resident struct {
 	name  string
 	find  []string // prints the process id, on the host
-	sends func(r audit.Request, host string) bool
+	sends func(e *audit.Event, host string) bool
 }
 
 // The peer is a node agent that every cluster has, of the same language and made the
@@ -39,15 +39,15 @@ var (
 	refitAgent = resident{
 		name: "refit-agent",
 		find: []string{"systemctl", "show", "--property=MainPID", "--value", "refit-agent.service"},
-		sends: func(r audit.Request, host string) bool {
-			return r.UserAgent == "refit-agent" && r.User.Username == "system:node:"+host
+		sends: func(e *audit.Event, host string) bool {
+			return e.UserAgent == "refit-agent" && e.User.Username == "system:node:"+host
 		},
 	}
 	kubeProxy = resident{
 		name: "kube-proxy",
 		find: []string{"pgrep", "-x", "kube-proxy"},
-		sends: func(r audit.Request, host string) bool {
-			return r.User.Username == "system:serviceaccount:kube-system:kube-proxy" && r.Node() == host
+		sends: func(e *audit.Event, host string) bool {
+			return e.User.Username == "system:serviceaccount:kube-system:kube-proxy" && e.Node() == host
 		},
 	}
 )
@@ -83,8 +83,9 @@ func TestAnIdleAgentCostsAHostAlmostNothing(t *testing.T) {
 	time.Sleep(window)
 	end := time.Now()
 	after := env.usages(ctx, t)
-	requests, err := env.Fleet.Requests(start, end)
+	log, err := env.Fleet.AuditLog()
 	require.NoError(t, err)
+	requests := log.Between(start, end).Once()
 
 	rows := env.costs(before, after, requests, end.Sub(start))
 	t.Log("\n" + table(rows, window))
@@ -103,7 +104,7 @@ func TestAnIdleAgentCostsAHostAlmostNothing(t *testing.T) {
 // costFleet is a small fleet on which costs are measured.
 func costFleet(ctx context.Context, t *testing.T) *Env {
 	t.Helper()
-	f, err := testfleet.Up(ctx, Options("cost", 1, os.Stderr))
+	f, err := testfleet.Up(ctx, Options("cost", 2, os.Stderr))
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		if os.Getenv("REFIT_KEEP_FLEET") == "" {
@@ -184,7 +185,7 @@ func (e *Env) unitsStarted(ctx context.Context, t *testing.T) int {
 	return n
 }
 
-func (e *Env) costs(before, after map[string]usage, requests []audit.Request, took time.Duration) []cost {
+func (e *Env) costs(before, after map[string]usage, requests audit.Log, took time.Duration) []cost {
 	var rows []cost
 	for _, h := range e.Fleet.Hosts() {
 		for _, r := range []resident{refitAgent, kubeProxy} {
@@ -193,8 +194,8 @@ func (e *Env) costs(before, after map[string]usage, requests []audit.Request, to
 			c := cost{host: h.Name(), program: r.name, residentMiB: float64(a.residentKiB) / 1024}
 			c.cpuSecondsHour = float64(a.ticks-b.ticks) / ticksASecond / took.Hours()
 			c.wakeUpsMinute = float64(a.wakeUps-b.wakeUps) / took.Minutes()
-			for _, request := range requests {
-				if r.sends(request, h.Name()) {
+			for i := range requests {
+				if r.sends(&requests[i], h.Name()) {
 					c.asked++
 				}
 			}

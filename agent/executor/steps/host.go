@@ -104,7 +104,8 @@ type Backups interface {
 
 // Hooks are root-owned programs of the host's owner.
 type Hooks interface {
-	Run(ctx context.Context, name string) error
+	// Run runs one with some variables, and returns the end of what it printed.
+	Run(ctx context.Context, name string, env []string) (output string, err error)
 }
 
 // Boot is the boot that the host is in.

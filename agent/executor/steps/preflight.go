@@ -40,8 +40,8 @@ func heldByOwner(h *Host) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("looking for %s: %w", h.HoldPath, err)
+	if err != nil { // doubt is a veto
+		return fail("HeldByOwner", "%s is there and cannot be read (%v): the host's owner wants no change; remove it to let work go on", h.HoldPath, err)
 	}
 	return fail("HeldByOwner", "%s is there (%q): the host's owner wants no change; remove the file to let work go on",
 		h.HoldPath, strings.TrimSpace(string(content)))

@@ -18,6 +18,10 @@ type Run struct {
 	Attempt int
 	// BeganInBoot is the boot in which the step was first begun.
 	BeganInBoot string
+	// Machine and Operation are who the host is and under which grant the step is done.
+	Machine, Operation string
+	// Index of the step in its plan.
+	Index int
 	// Plan that the step belongs to; for a rollback, the plan that is undone.
 	Plan upgrade.Plan
 	// Expect is what must run once the steps up to here took effect: the plan's final

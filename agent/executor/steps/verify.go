@@ -26,6 +26,9 @@ func verify(ctx context.Context, r Run) (string, error) {
 	if err := settled(ctx, r.Poll, func(ctx context.Context) error { return componentsAre(ctx, r.Host, want) }); err != nil {
 		return "", err
 	}
+	if err := configured(ctx, r.Host, want.KubeletConfiguration); err != nil {
+		return "", err
+	}
 	if !want.StartSandbox {
 		return "", nil
 	}

@@ -14,12 +14,14 @@ import (
 
 // private are apt's own options that keep everything of a request under our state
 // directory: the lists of the host, which people and their tools use, stay as they are.
-func (a *Apt) private() []string {
+func (a *Apt) private() []string { return a.privateIn("apt") }
+
+func (a *Apt) privateIn(dir string) []string {
 	return []string{
-		"-o", "Dir::State::lists=" + a.state("apt/lists"),
-		"-o", "Dir::Cache=" + a.state("apt/cache"),
+		"-o", "Dir::State::lists=" + a.state(dir, "lists"),
+		"-o", "Dir::Cache=" + a.state(dir, "cache"),
 		"-o", "Dir::Etc::sourcelist=/dev/null",
-		"-o", "Dir::Etc::sourceparts=" + a.state("apt/sources.d"),
+		"-o", "Dir::Etc::sourceparts=" + a.state(dir, "sources.d"),
 		"-o", "Acquire::Languages=none",
 		"-o", "Acquire::GzipIndexes=false",
 		"-o", "Acquire::http::Timeout=30",
@@ -33,10 +35,13 @@ func (a *Apt) Candidates(ctx context.Context, request upgrade.CandidateRequest) 
 	if err := kind.CheckNames(request.Packages); err != nil {
 		return nil, err
 	}
-	if err := a.writeSources(request.Sources); err != nil {
+	if request.Security {
+		return a.securityUpdates(ctx, request.Packages)
+	}
+	if err := a.writeSources("apt", request.Sources); err != nil {
 		return nil, err
 	}
-	if err := a.update(ctx); err != nil {
+	if err := a.update(ctx, "apt"); err != nil {
 		return nil, err
 	}
 	arch, err := a.architecture(ctx)
@@ -73,13 +78,13 @@ func requested(ix index, sources []upgrade.CandidateSource) (upgrade.CandidateSo
 	return sources[n], true
 }
 
-// writeSources makes the request's sources the only ones of the private state.
-func (a *Apt) writeSources(sources []upgrade.CandidateSource) error {
-	dir := a.state("apt/sources.d")
+// writeSources makes the request's sources the only ones of a private state.
+func (a *Apt) writeSources(private string, sources []upgrade.CandidateSource) error {
+	dir := a.state(private, "sources.d")
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("clearing the private package sources: %w", err)
 	}
-	for _, d := range []string{dir, a.state("apt/lists/partial"), a.state("apt/cache/archives/partial")} {
+	for _, d := range []string{dir, a.state(private, "lists/partial"), a.state(private, "cache/archives/partial")} {
 		if err := os.MkdirAll(d, 0o755); err != nil {
 			return fmt.Errorf("making the private package state: %w", err)
 		}
@@ -96,8 +101,8 @@ func (a *Apt) writeSources(sources []upgrade.CandidateSource) error {
 	return nil
 }
 
-func (a *Apt) update(ctx context.Context) error {
-	args := append(a.private(), "-q", "-o", "APT::Update::Error-Mode=any", "update")
+func (a *Apt) update(ctx context.Context, private string) error {
+	args := append(a.privateIn(private), "-q", "-o", "APT::Update::Error-Mode=any", "update")
 	result, err := a.run(ctx, updateTimeout, a.apt("apt-get", args...))
 	if err == nil && !strings.Contains(result.Output(), "W: Failed to fetch") {
 		return nil

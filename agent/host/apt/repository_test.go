@@ -106,8 +106,9 @@ func (d deb) build(t *testing.T) string {
 // repository is a signed flat repository on loopback, laid out as the public one of Kubernetes.
 type repository struct {
 	*mirror.Server
-	t   *testing.T
-	dir string
+	t     *testing.T
+	dir   string
+	label string // of its Release
 	// published moves on with every publication.
 	published time.Duration
 	// dated and validUntil are what the signed index says of itself; now and for ever unless they are set.
@@ -167,7 +168,7 @@ func (r *repository) sign(packages string) {
 	if !r.validUntil.IsZero() {
 		until = "Valid-Until: " + r.validUntil.UTC().Format(form) + "\n"
 	}
-	release := fmt.Sprintf("Origin: test\nDate: %s\n%sArchitectures: amd64 arm64 all\nSHA256:\n %s %d Packages\n",
+	release := fmt.Sprintf("Origin: test\nLabel: "+r.label+"\nDate: %s\n%sArchitectures: amd64 arm64 all\nSHA256:\n %s %d Packages\n",
 		dated.UTC().Format(form), until, hex.EncodeToString(sum[:]), len(packages))
 	plain := filepath.Join(r.t.TempDir(), "Release")
 	require.NoError(r.t, os.WriteFile(plain, []byte(release), 0o644))

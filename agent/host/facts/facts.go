@@ -108,6 +108,7 @@ var probes = []probe{
 	{"certificates", (*gathering).certificates},
 	{"conflictingManagers", (*gathering).conflicts},
 	{"hold", (*gathering).hold},
+	{"managedFiles", (*gathering).managedFiles},
 }
 
 // Facts asks everything. The error is only that of a context that ended.

@@ -359,7 +359,7 @@ func TestOnAnRpmHostKernelsAreComparedAsRpmDoes(t *testing.T) {
 	g := gather(New(tree(t, map[string]string{"boot/vmlinuz-5.14.0-9.el9.x86_64": "", "boot/vmlinuz-5.14.0-10.el9.x86_64": ""}), units{}))
 	g.facts.OS.Kernel, g.facts.OS.Family = "5.14.0-9.el9.x86_64", "dnf"
 	require.NoError(t, g.reboot(t.Context()))
-	assert.Equal(t, upgrade.RebootFacts{Required: true, Packages: []string{"kernel-core-5.14.0-10.el9.x86_64"}}, g.facts.Reboot)
+	assert.Equal(t, upgrade.RebootFacts{Required: true, Packages: []string{"kernel-core-5.14.0-10.el9.x86_64"}, Versions: []string{"kernel-core-5.14.0-10.el9.x86_64"}}, g.facts.Reboot)
 }
 
 func TestTheSystemDecidesWhoIsAskedForPackages(t *testing.T) {
@@ -407,7 +407,7 @@ func (manager) Indexes(context.Context, []string) ([]upgrade.IndexFacts, error) 
 func TestARebootFileNamesItsPackages(t *testing.T) {
 	g := gather(New(tree(t, map[string]string{"run/reboot-required": "", "run/reboot-required.pkgs": "libc6\nlinux-image-x\nlibc6\n"}), units{}))
 	require.NoError(t, g.reboot(t.Context()))
-	assert.Equal(t, upgrade.RebootFacts{Required: true, Packages: []string{"libc6", "linux-image-x"}}, g.facts.Reboot)
+	assert.Equal(t, upgrade.RebootFacts{Required: true, Packages: []string{"libc6", "linux-image-x"}, Versions: []string{"libc6", "linux-image-x"}}, g.facts.Reboot)
 }
 
 func TestSUSEsOwnFileWantsAReboot(t *testing.T) {

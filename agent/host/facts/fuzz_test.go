@@ -9,11 +9,13 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"math/big"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
@@ -128,14 +130,41 @@ func FuzzKubeletConfiguration(f *testing.F) {
 	f.Add([]byte("- list\n"))
 	f.Add([]byte("a: &a [*a]\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		config, err := host(t, "var/lib/kubelet/config.yaml", data).kubeletConfiguration()
+		g, k := host(t, "var/lib/kubelet/config.yaml", data), &upgrade.ComponentFacts{Flags: []string{"--config-dir=" + upgrade.KubeletDropInDir}}
+		require.NoError(t, os.MkdirAll(g.path(upgrade.KubeletDropInDir), 0o755))
+		require.NoError(t, os.WriteFile(g.path(upgrade.KubeletDropInPath), data, 0o600)) // the same once more, merged into itself
+		err := g.kubeletConfiguration(k)
+		config := k.Configuration
 		if err != nil {
 			require.ErrorContains(t, err, "/var/lib/kubelet/config.yaml")
 			return
 		}
 		require.NotContains(t, config, "staticPodURLHeader")
-		_, err = json.Marshal(upgrade.Facts{Kubelet: &upgrade.ComponentFacts{Configuration: config}})
+		_, err = json.Marshal(upgrade.Facts{Kubelet: k})
 		require.NoError(t, err)
+	})
+}
+
+// What a unit sets is repeated in Refit's drop-in: no word of it may get lost or be added.
+func FuzzConfigArgs(f *testing.F) {
+	f.Add("[Service]\nEnvironment=\"KUBELET_CONFIG_ARGS=--config=/var/lib/kubelet/config.yaml\"\nExecStart=/usr/bin/kubelet $KUBELET_CONFIG_ARGS\n")
+	f.Add("[Service]\nEnvironment='A=b' KUBELET_CONFIG_ARGS=--config=/x \\\n  B=c\nEnvironmentFile=-/etc/default/kubelet\nExecStart=x ${KUBELET_CONFIG_ARGS}\n")
+	f.Add("[Service]\nEnvironment=\nEnvironment=\"\\\"\nExecStart=$KUBELET_CONFIG_ARGS")
+	f.Fuzz(func(t *testing.T, text string) {
+		g := host(t, "usr/lib/systemd/system/kubelet.service", []byte(text))
+		args, err := g.configArgs([]string{"/usr/lib/systemd/system/kubelet.service"})
+		if err != nil || args == nil {
+			return
+		}
+		written := upgrade.UnitDropIn(args.Value)
+		if strings.ContainsAny(args.Value, "\n\r%$") || !utf8.ValidString(args.Value) || strings.ContainsFunc(args.Value, func(r rune) bool { return !unicode.IsPrint(r) }) {
+			return // nothing that a kubelet is started with
+		}
+		require.NoError(t, upgrade.CheckUnitDropIn(written))
+		require.NoError(t, os.WriteFile(g.path("drop-in.conf"), []byte(written), 0o600))
+		again, err := g.configArgs([]string{"/usr/lib/systemd/system/kubelet.service", "/drop-in.conf"})
+		require.NoError(t, err)
+		require.Equal(t, strings.TrimSpace(args.Value+" --config-dir="+upgrade.KubeletDropInDir), again.Value)
 	})
 }
 

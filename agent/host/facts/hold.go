@@ -2,14 +2,9 @@ package facts
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"slices"
-	"strings"
 
-	"github.com/refit-dev/refit/agent/host/command"
+	"github.com/refit-dev/refit/agent/host/files"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
@@ -18,15 +13,11 @@ const HoldPath = "/etc/refit/hold"
 
 // hold reads as much of the veto as fits on a line. A file that cannot be read still holds.
 func (g *gathering) hold(context.Context) error {
-	data, err := os.ReadFile(g.path(HoldPath))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	message, there, err := files.Veto(g.path(HoldPath))
+	if there {
+		g.facts.Hold = &upgrade.HoldFacts{Path: HoldPath, Message: message}
 	}
-	g.facts.Hold = &upgrade.HoldFacts{Path: HoldPath, Message: command.Tail(strings.TrimSpace(string(data)), 500)}
-	if err != nil {
-		return fmt.Errorf("reading the owner's hold: %w", err)
-	}
-	return nil
+	return err //nolint:wrapcheck // says what it was reading
 }
 
 func sortedKeys(m map[string]string) []string {

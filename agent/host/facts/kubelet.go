@@ -10,8 +10,6 @@ import (
 	"regexp"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/refit-dev/refit/agent/host/command"
 	"github.com/refit-dev/refit/agent/host/kubelet"
 	"github.com/refit-dev/refit/pkg/upgrade"
@@ -46,8 +44,9 @@ func (g *gathering) kubelet(ctx context.Context) error {
 	}
 	k.FlagSources, err = g.flagSources(append([]string{status.Fragment}, status.DropIns...))
 	g.problem("kubelet.flagSources", err)
-	k.Configuration, err = g.kubeletConfiguration()
-	g.problem("kubelet.configuration", err)
+	k.ConfigArgs, err = g.configArgs(append([]string{status.Fragment}, status.DropIns...))
+	g.problem("kubelet.configArgs", err)
+	g.problem("kubelet.configuration", g.kubeletConfiguration(k))
 	k.State, err = g.kubeletState()
 	g.problem("kubelet.state", err)
 	return nil
@@ -103,23 +102,6 @@ func flagLines(content string) string {
 		}
 	}
 	return strings.Join(kept, "\n")
-}
-
-func (g *gathering) kubeletConfiguration() (map[string]any, error) {
-	data, err := os.ReadFile(g.path(kubelet.ConfigPath))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the kubelet's configuration: %w", err)
-	}
-	var config map[string]any
-	if err := yaml.Unmarshal(data, &config); err != nil {
-		return nil, fmt.Errorf("reading the kubelet's configuration %s: %w", kubelet.ConfigPath, err)
-	}
-	// Headers of manifest URLs often hold a token.
-	delete(config, "staticPodURLHeader")
-	return config, nil
 }
 
 func (g *gathering) kubeadm(ctx context.Context) error {

@@ -24,6 +24,7 @@ func (g *gathering) reboot(ctx context.Context) error {
 			g.facts.Reboot.Required = true
 			if names, err := g.rebootPackages(dir); err == nil {
 				g.facts.Reboot.Packages = names
+				g.rebootVersions(ctx, names)
 			}
 			break
 		}
@@ -42,6 +43,20 @@ func (g *gathering) rebootPackages(dir string) ([]string, error) {
 	names := strings.Fields(string(data))
 	slices.Sort(names)
 	return slices.Compact(names), nil
+}
+
+// rebootVersions tells one wish for a reboot from the next for the same package.
+func (g *gathering) rebootVersions(ctx context.Context, names []string) {
+	versions := map[string]string{}
+	installed, err := g.manager().Query(ctx, names)
+	if err == nil {
+		for _, p := range installed {
+			versions[p.Name] = p.Version
+		}
+	}
+	for _, name := range names {
+		g.facts.Reboot.Versions = append(g.facts.Reboot.Versions, strings.TrimSpace(name+" "+versions[name]))
+	}
 }
 
 // newerKernel compares with the package manager's order, never as text, and only when the running
@@ -63,7 +78,9 @@ func (g *gathering) newerKernel(ctx context.Context) error {
 		}
 		if newer {
 			g.facts.Reboot.Required = true
-			g.facts.Reboot.Packages = append(g.facts.Reboot.Packages, kernelPackage(g.facts.OS.Family, release)+release)
+			name := kernelPackage(g.facts.OS.Family, release) + release
+			g.facts.Reboot.Packages = append(g.facts.Reboot.Packages, name)
+			g.facts.Reboot.Versions = append(g.facts.Reboot.Versions, name)
 		}
 	}
 	return nil

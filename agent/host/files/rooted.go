@@ -2,9 +2,11 @@ package files
 
 import (
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // Rooted are the files of the host under a root directory.
@@ -14,7 +16,12 @@ func (r Rooted) path(name string) string { return filepath.Join(r.Root, name) }
 
 // Read is the content and mode of a file; fs.ErrNotExist when it is not there.
 func (r Rooted) Read(name string) (content []byte, mode fs.FileMode, err error) {
-	f, err := os.Open(r.path(name))
+	if link, err := os.Lstat(r.path(name)); err == nil && link.Mode().Type() == fs.ModeSymlink {
+		if _, err := os.Stat(r.path(name)); err != nil { // not the same as nothing being there
+			return nil, 0, fmt.Errorf("opening %s: it is a link that leads nowhere", name)
+		}
+	}
+	f, err := os.OpenFile(r.path(name), os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe is not waited for
 	if err != nil {
 		return nil, 0, fmt.Errorf("opening a file: %w", err)
 	}
@@ -23,7 +30,10 @@ func (r Rooted) Read(name string) (content []byte, mode fs.FileMode, err error) 
 	if err != nil {
 		return nil, 0, fmt.Errorf("looking at %s: %w", name, err)
 	}
-	content, err = os.ReadFile(r.path(name))
+	if !info.Mode().IsRegular() {
+		return nil, 0, fmt.Errorf("reading %s: it is no plain file (%s)", name, info.Mode().Type())
+	}
+	content, err = io.ReadAll(f)
 	if err != nil {
 		return nil, 0, fmt.Errorf("reading a file: %w", err)
 	}

@@ -4,7 +4,6 @@ package hooks
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -21,33 +20,59 @@ const Dir = "/etc/refit/hooks.d"
 
 const timeout = 25 * time.Minute
 
-var validName = regexp.MustCompile(`^[a-z0-9]([a-z0-9._-]{0,62}[a-z0-9])?$`)
+// maxOutput bounds what is kept of what a hook prints; the end is kept.
+const maxOutput = 64 << 10
+
+// validName is that of admission.
+var validName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?$`)
 
 // Hooks of the host under Root.
 type Hooks struct {
 	Root   string
 	Runner command.Runner
-	// Owner of every hook and of their directory: root.
+	// Owner of every hook and of the directories above it: root.
 	Owner uint32
 }
 
 // New returns the hooks of the host under root.
 func New(root string) *Hooks { return &Hooks{Root: root, Runner: command.Exec{}} }
 
-// Run runs one hook; its exit code is its answer.
-func (h *Hooks) Run(ctx context.Context, name string) error {
+// Check says whether a hook could be run, and runs nothing.
+func (h *Hooks) Check(name string) error {
+	_, err := h.find(name)
+	return err
+}
+
+// Run runs one hook with some variables; its exit code is its answer, and the end of what it
+// printed is returned.
+func (h *Hooks) Run(ctx context.Context, name string, env []string) (output string, err error) {
+	program, err := h.find(name)
+	if err != nil {
+		return "", err
+	}
+	result, err := h.Runner.Run(ctx, command.Command{Argv: []string{program}, Env: env, Dir: "/", Timeout: timeout, Limit: maxOutput})
+	if err != nil {
+		return "", fmt.Errorf("running %s: %w", program, err)
+	}
+	return command.Tail(result.Output(), maxTold), nil
+}
+
+// maxTold bounds what of its output goes into the record.
+const maxTold = 2 << 10
+
+// find is the program of a hook that only root can have put there: no directory on the way to
+// it may be anybody else's, for then it could be exchanged.
+func (h *Hooks) find(name string) (string, error) {
 	if !validName.MatchString(name) {
-		return fmt.Errorf("hook %q: want the bare name of a file in %s", name, Dir)
+		return "", fmt.Errorf("hook %q: want the bare name of a file in %s", name, Dir)
 	}
-	dir := filepath.Join(h.Root, Dir)
-	program := filepath.Join(dir, name)
-	if err := errors.Join(h.trusted(dir, fs.ModeDir), h.trusted(program, 0)); err != nil {
-		return err
+	for _, dir := range []string{"/etc", filepath.Dir(Dir), Dir} {
+		if err := h.trusted(filepath.Join(h.Root, dir), fs.ModeDir); err != nil {
+			return "", err
+		}
 	}
-	if _, err := h.Runner.Run(ctx, command.Command{Argv: []string{program}, Timeout: timeout}); err != nil {
-		return fmt.Errorf("running %s: %w", program, err)
-	}
-	return nil
+	program := filepath.Join(h.Root, Dir, name)
+	return program, h.trusted(program, 0)
 }
 
 // trusted says that only root can have put a file there. A link is not followed: what
@@ -60,7 +85,7 @@ func (h *Hooks) trusted(path string, kind fs.FileMode) error {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	switch {
 	case info.Mode().Type() != kind:
-		return fmt.Errorf("%s is not what it should be (%s): hooks are plain files, links are not followed", path, info.Mode().Type())
+		return fmt.Errorf("%s is not what it should be (%s): hooks are plain files in plain directories, links are not followed", path, info.Mode().Type())
 	case !ok || stat.Uid != h.Owner:
 		return fmt.Errorf("%s does not belong to root: chown it", path)
 	case info.Mode().Perm()&0o022 != 0:

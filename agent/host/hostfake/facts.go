@@ -22,6 +22,7 @@ func (f facts) read() upgrade.Facts {
 	out := upgrade.Facts{APIVersion: upgrade.FactsAPIVersion, Kind: "Facts", Host: upgrade.HostFacts{BootID: h.BootID}}
 	if h.Active["kubelet.service"] {
 		out.Kubelet = &upgrade.ComponentFacts{Running: h.State.Kubelet, Installed: "v" + h.onDisk("kubelet"), Active: true}
+		f.configuration(&out)
 	}
 	if h.Active["containerd.service"] {
 		out.Runtime = &upgrade.RuntimeFacts{Name: "containerd", Running: h.State.Runtime, Ready: true}

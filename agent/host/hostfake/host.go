@@ -33,11 +33,13 @@ type State struct {
 	Sources  map[string]string
 	Files    map[string]File
 	// Active units, and what the processes behind them run.
-	Active    map[string]bool
-	Kubelet   string
-	Runtime   string
-	Manifests map[string]string // static pod manifests: component to version
-	Pods      map[string]string // running static pods: component to version
+	Active  map[string]bool
+	Kubelet string
+	// KubeletRead are Refit's drop-ins as they were when the kubelet started.
+	KubeletRead map[string]string
+	Runtime     string
+	Manifests   map[string]string // static pod manifests: component to version
+	Pods        map[string]string // running static pods: component to version
 	// Containers count how often a static pod's container was started; Loaded is the certificate that it read then.
 	Containers map[string]int
 	Loaded     map[string]string
@@ -222,12 +224,28 @@ func (h *Host) restart() {
 	}
 }
 
+// readDropIns is what a kubelet does with Refit's drop-ins when it starts.
+func (h *Host) readDropIns() {
+	h.KubeletRead = nil
+	for _, path := range upgrade.KubeletDropIns {
+		file, ok := h.Files[path]
+		if !ok {
+			continue
+		}
+		if h.KubeletRead == nil {
+			h.KubeletRead = map[string]string{}
+		}
+		h.KubeletRead[path] = file.Content
+	}
+}
+
 // start makes a unit run what is on disk.
 func (h *Host) start(unit string) {
 	h.Active[unit] = !h.Down[unit]
 	switch unit {
 	case "kubelet.service":
 		h.State.Kubelet = "v" + h.onDisk("kubelet")
+		h.readDropIns()
 	case "containerd.service":
 		h.State.Runtime = h.onDisk("containerd")
 	}

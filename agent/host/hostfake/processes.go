@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/refit-dev/refit/pkg/upgrade"
@@ -158,8 +159,13 @@ func (k kubeadm) Unfinished(context.Context) (run *upgrade.UnfinishedFacts, err 
 
 type hooks struct{ h *Host }
 
-func (k hooks) Run(_ context.Context, name string) error {
-	return k.h.call("hook "+name, func() error { k.h.Effects["hook "+name]++; return nil })
+func (k hooks) Run(_ context.Context, name string, env []string) (output string, err error) {
+	err = k.h.call("hook "+name, func() error {
+		k.h.Effects["hook "+name]++
+		output = strings.Join(env, " ")
+		return nil
+	})
+	return output, err
 }
 
 type boot struct{ h *Host }

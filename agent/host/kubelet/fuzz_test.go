@@ -44,11 +44,11 @@ func FuzzHealthAddress(f *testing.F) {
 	f.Add([]byte("healthzPort: -1\n"))
 	f.Add([]byte("healthzPort: \"10248\"\n"))
 	f.Fuzz(func(t *testing.T, config []byte) {
-		k := &Kubelet{Root: t.TempDir()}
+		k := &Kubelet{Root: t.TempDir(), Units: units{}}
 		path := filepath.Join(k.Root, ConfigPath)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, config, 0o600))
-		address, err := k.healthAddress()
+		address, err := k.healthAddress(t.Context())
 		if err != nil {
 			require.ErrorContains(t, err, ConfigPath)
 			return

@@ -3,20 +3,17 @@ package kubelet
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
-
-	"sigs.k8s.io/yaml"
 
 	"github.com/refit-dev/refit/agent/host/command"
 	"github.com/refit-dev/refit/agent/host/systemd"
@@ -87,7 +84,7 @@ func ProgramVersion(ctx context.Context, runner command.Runner, path string) (st
 
 // Healthz asks the kubelet's own health endpoint on this host.
 func (k *Kubelet) Healthz(ctx context.Context) error {
-	address, err := k.healthAddress()
+	address, err := k.healthAddress(ctx)
 	if err != nil {
 		return err
 	}
@@ -110,16 +107,20 @@ func (k *Kubelet) Healthz(ctx context.Context) error {
 }
 
 // healthAddress is where the kubelet's configuration puts the endpoint.
-func (k *Kubelet) healthAddress() (string, error) {
+func (k *Kubelet) healthAddress(ctx context.Context) (string, error) {
 	config := struct {
 		HealthzBindAddress string `json:"healthzBindAddress"`
 		HealthzPort        *int   `json:"healthzPort"`
 	}{}
-	data, err := os.ReadFile(filepath.Join(k.Root, ConfigPath))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	effective, err := k.configuration(ctx)
+	if err != nil {
+		return "", err
+	}
+	data, err := json.Marshal(effective)
+	if err != nil {
 		return "", fmt.Errorf("reading the kubelet's configuration: %w", err)
 	}
-	if err := yaml.Unmarshal(data, &config); err != nil {
+	if err := json.Unmarshal(data, &config); err != nil {
 		return "", fmt.Errorf("reading the kubelet's configuration %s: %w", ConfigPath, err)
 	}
 	host, port := config.HealthzBindAddress, 10248

@@ -18,6 +18,9 @@ func (r *RPM) Candidates(ctx context.Context, request upgrade.CandidateRequest) 
 	if err := kind.CheckNames(request.Packages); err != nil {
 		return nil, err
 	}
+	if request.Security {
+		return r.securityUpdates(ctx, request.Packages)
+	}
 	if err := files.PrivateDir(r.state("rpm")); err != nil {
 		return nil, err
 	}

@@ -165,7 +165,7 @@ func FuzzRepomd(f *testing.F) {
 		if xml.Unmarshal(data, &m) != nil {
 			return
 		}
-		href, sha256, size, err := m.primary()
+		href, sha256, size, err := m.index("primary")
 		if err != nil {
 			require.Empty(t, href)
 			return

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -36,10 +37,10 @@ type repomd struct {
 	} `xml:"data"`
 }
 
-// primary is where the index of packages is, and its digest.
-func (m repomd) primary() (href, sha256 string, size int64, err error) {
+// index is where an index of a kind is, and its digest.
+func (m repomd) index(kind string) (href, sha256 string, size int64, err error) {
 	for _, d := range m.Data {
-		if d.Type != "primary" {
+		if d.Type != kind {
 			continue
 		}
 		sha256 = strings.TrimSpace(d.Checksum.Value)
@@ -53,6 +54,9 @@ func (m repomd) primary() (href, sha256 string, size int64, err error) {
 			return "", "", 0, refuse("SourceInvalid", "the repository's index has a size of %d bytes", d.Size)
 		}
 		return d.Location.Href, sha256, d.Size, nil
+	}
+	if kind != "primary" {
+		return "", "", 0, fmt.Errorf("the repository has no %s: %w", kind, fs.ErrNotExist)
 	}
 	return "", "", 0, refuse("SourceInvalid", "the repository has no index of packages")
 }

@@ -1,6 +1,7 @@
 package rpm
 
 import (
+	"cmp"
 	"context"
 	"encoding/xml"
 	"errors"
@@ -26,6 +27,8 @@ const (
 // repository is one to look into, as the host or a plan names it.
 type repository struct {
 	name, uri, signedBy string
+	// kind of index to load; primary when unset.
+	kind string
 	// host is the section of the host that it stands in; nil for one that only a plan names.
 	host *repo
 }
@@ -84,7 +87,7 @@ func (r *RPM) loadFrom(ctx context.Context, a access, from repository, base stri
 	if err := xml.Unmarshal(data, &m); err != nil {
 		return index{}, wait("RepoUnreachable", "reading %srepodata/repomd.xml: %v", base, err)
 	}
-	href, sha256, size, err := m.primary()
+	href, sha256, size, err := m.index(cmp.Or(from.kind, "primary"))
 	if err != nil {
 		return index{}, fmt.Errorf("package source %s: %w", from.name, err)
 	}

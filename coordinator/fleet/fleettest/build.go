@@ -84,6 +84,13 @@ func Cordoned(_ *v1alpha1.Machine, n *corev1.Node, _ *v1alpha1.LedgerSpec) {
 	n.Spec.Unschedulable = true
 }
 
+// Tainted keeps pods off the node that do not tolerate the taint.
+func Tainted(key string) Edit {
+	return func(_ *v1alpha1.Machine, n *corev1.Node, _ *v1alpha1.LedgerSpec) {
+		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: key, Effect: corev1.TaintEffectNoSchedule})
+	}
+}
+
 // InSlot gives the machine a slot of that disruption.
 func InSlot(d v1alpha1.Disruption) Edit {
 	return func(m *v1alpha1.Machine, _ *corev1.Node, l *v1alpha1.LedgerSpec) {

@@ -1,25 +1,26 @@
 package testfleet
 
 import (
+	"errors"
+	"io/fs"
 	"path/filepath"
-	"time"
 
 	"github.com/refit-dev/refit/test/audit"
 	"github.com/refit-dev/refit/test/fleet/cluster"
 )
 
-// Requests lists what the API servers of the fleet's control planes were asked from start until end.
-func (f *Fleet) Requests(start, end time.Time) ([]audit.Request, error) {
-	var out []audit.Request
+// AuditLog is what the API servers of the fleet's control planes have written down, one after another.
+func (f *Fleet) AuditLog() (audit.Log, error) {
+	var out audit.Log
 	for _, h := range f.Hosts() {
 		if !h.ControlPlane() {
 			continue
 		}
-		of, err := audit.Between(filepath.Join(h.RootDir(), cluster.AuditLog), start, end)
-		if err != nil {
+		log, err := audit.Load(filepath.Join(h.RootDir(), cluster.AuditLog))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // nothing yet
 			return nil, err
 		}
-		out = append(out, of...)
+		out = append(out, log...)
 	}
 	return out, nil
 }

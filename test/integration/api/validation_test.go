@@ -157,7 +157,7 @@ packageSources: [{name: kubernetes, uri: "https://mirror.corp:8443/kubernetes/{m
 kubelet: {configuration: {maxPods: 200, evictionHard: {memory.available: 100Mi}}}
 kubeadm: {ignorePreflightErrors: [CreateJob], renewCertificatesBefore: 720h0m0s}
 node: {labels: {rack: r1}, taints: [{key: k, value: v, effect: NoExecute}]}
-drain: {timeout: 30m0s, onTimeout: Fail, emptyDir: Evict, unmanagedPods: Fail, skipWaitForDeleteTimeout: 0s, singleNode: Refuse, skipForMinor: true}
+drain: {timeout: 30m0s, onTimeout: Fail, emptyDir: Evict, unmanagedPods: Fail, skipWaitForDeleteTimeout: 0s, loadBalancerDelay: 10s, volumeDetachTimeout: 5m0s, onVolumesAttached: Proceed, singleNode: Refuse, skipForMinor: true}
 hooks: {preApply: [raid-check], postApply: [smoke]}
 driftPolicy: Repair
 availability: InService

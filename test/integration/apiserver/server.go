@@ -24,16 +24,24 @@ type Server struct {
 	ca   *authority
 	port int
 
+	auditPolicy []byte // nil: no audit log
+
 	etcdURL string
 	etcd    *process
 	api     *process
 	admin   *rest.Config
 }
 
+// Option changes how a server starts.
+type Option func(*Server)
+
+// WithAudit writes an audit log under the policy, each event before its request is answered.
+func WithAudit(policy []byte) Option { return func(s *Server) { s.auditPolicy = policy } }
+
 // Start starts a server with the CRDs installed, for as long as the test runs.
-func Start(t testing.TB) *Server {
+func Start(t testing.TB, options ...Option) *Server {
 	t.Helper()
-	srv := StartShared(t)
+	srv := StartShared(t, options...)
 	t.Cleanup(func() {
 		if err := srv.Stop(); err != nil {
 			t.Errorf("stopping the Kubernetes API server: %v", err)
@@ -43,11 +51,11 @@ func Start(t testing.TB) *Server {
 }
 
 // StartShared starts a server that outlives the test: the package's TestMain stops it.
-func StartShared(t testing.TB) *Server {
+func StartShared(t testing.TB, options ...Option) *Server {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	srv, err := Launch(ctx)
+	srv, err := Launch(ctx, options...)
 	if errors.Is(err, ErrNoBinaries) && os.Getenv(envRequire) == "" {
 		t.Skip(err)
 	}
@@ -58,7 +66,7 @@ func StartShared(t testing.TB) *Server {
 }
 
 // Launch is Start for a TestMain, or for a program; the caller stops the server.
-func Launch(ctx context.Context) (*Server, error) {
+func Launch(ctx context.Context, options ...Option) (*Server, error) {
 	bin, err := findBinaries()
 	if err != nil {
 		return nil, err
@@ -68,6 +76,9 @@ func Launch(ctx context.Context) (*Server, error) {
 		return nil, fmt.Errorf("creating a directory for the API server: %w", err)
 	}
 	srv := &Server{dir: dir, bin: bin}
+	for _, o := range options {
+		o(srv)
+	}
 	if err := srv.launch(ctx); err != nil {
 		return nil, errors.Join(err, srv.Stop())
 	}
@@ -128,7 +139,11 @@ func (s *Server) writeCredentials() error {
 
 // StartAPI starts the API server again after StopAPI or KillAPI, at the same address and with the same data.
 func (s *Server) StartAPI(ctx context.Context) (err error) {
-	s.api, err = startProcess(s.path("kube-apiserver.log"), s.bin.apiserver,
+	audit, err := s.auditFlags()
+	if err != nil {
+		return err
+	}
+	s.api, err = startProcess(s.path("kube-apiserver.log"), s.bin.apiserver, append(audit,
 		"--etcd-servers", s.etcdURL,
 		"--bind-address", "127.0.0.1", "--secure-port", strconv.Itoa(s.port),
 		"--endpoint-reconciler-type", "none", "--service-cluster-ip-range", "10.0.0.0/24",
@@ -137,11 +152,35 @@ func (s *Server) StartAPI(ctx context.Context) (err error) {
 		"--authorization-mode", "Node,RBAC", "--enable-admission-plugins", "NodeRestriction",
 		"--service-account-issuer", "https://kubernetes.default.svc",
 		"--service-account-key-file", s.path("service-account.key"),
-		"--service-account-signing-key-file", s.path("service-account.key"))
+		"--service-account-signing-key-file", s.path("service-account.key"))...)
 	if err != nil {
 		return err
 	}
 	return s.api.await(ctx, s.ready)
+}
+
+func (s *Server) auditFlags() ([]string, error) {
+	if s.auditPolicy == nil {
+		return nil, nil
+	}
+	policy, err := writeFile(s.dir, "audit-policy.yaml", s.auditPolicy)
+	if err != nil {
+		return nil, err
+	}
+	return []string{"--audit-policy-file", policy, "--audit-log-path", s.AuditLog(), "--audit-log-mode", "blocking"}, nil
+}
+
+// AuditLog is the file of WithAudit.
+func (s *Server) AuditLog() string { return s.path("audit.log") }
+
+// Kubectl is the path of the kubectl of the same release; the test is skipped where there is none.
+func (s *Server) Kubectl(t testing.TB) string {
+	t.Helper()
+	program := filepath.Join(filepath.Dir(s.bin.apiserver), "kubectl")
+	if _, err := os.Stat(program); err != nil {
+		missing(t, fmt.Errorf("%w: %w", ErrNoBinaries, err))
+	}
+	return program
 }
 
 // StopAPI stops the API server as an administrator would; clients see their watches end.

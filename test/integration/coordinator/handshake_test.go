@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -89,9 +90,8 @@ func TestABadRequestEndsAsAConditionBeforeAnyCordon(t *testing.T) {
 	assert.Equal(t, "False VersionNotFound", string(up.Status)+" "+up.Reason)
 	w.until("the deployment names the machine", func() bool {
 		c := w.deploymentCondition("workers", v1alpha1.ConditionProgressing)
-		return c.Status == metav1.ConditionFalse && c.Reason == "VersionNotFound"
+		return c.Status == metav1.ConditionFalse && c.Reason == "VersionNotFound" && strings.Contains(c.Message, "machine w1") // w2 may have been first
 	})
-	assert.Contains(t, w.deploymentCondition("workers", v1alpha1.ConditionProgressing).Message, "machine w1")
 	watcher.end()
 	assert.Zero(t, watcher.mostAway, "no node was touched")
 	assert.Empty(t, w.ledger().Slots)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/refit-dev/refit/test/audit"
 	"github.com/refit-dev/refit/test/checkout"
 	"github.com/refit-dev/refit/test/integration/apiserver"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -41,13 +42,27 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer func() { _ = server.Stop() }()
-		return m.Run()
+		return max(m.Run(), observe())
 	}())
+}
+
+// observe judges what all tests together made the coordinator do, by the API server's own log.
+func observe() int {
+	log, err := audit.Load(server.AuditLog())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	verdict := log.Judge(audit.Rules{Drainers: []string{coordinatorUser}})
+	for _, v := range verdict.Violations {
+		fmt.Fprintln(os.Stderr, "the audit log shows:", v)
+	}
+	return min(len(verdict.Violations), 1)
 }
 
 func prepare(ctx context.Context, dir string) error {
 	var err error
-	if server, err = apiserver.Launch(ctx); err != nil {
+	if server, err = apiserver.Launch(ctx, apiserver.WithAudit(audit.Bodies)); err != nil {
 		return err
 	}
 	root, err := checkout.Root()

@@ -32,6 +32,8 @@ const (
 	oldK8s    = "v1.36.3"
 	newK8s    = "v1.37.2"
 	patience  = 60 * time.Second
+
+	coordinatorUser = "system:serviceaccount:refit-system:refit-coordinator"
 )
 
 // world is a cluster of simulated hosts on a real API server.
@@ -125,9 +127,10 @@ func (w *world) start() {
 
 func (w *world) startWithLease(lease time.Duration) {
 	w.t.Helper()
-	kubeconfig := server.WriteKubeconfig(w.t, w.dir, "system:serviceaccount:refit-system:refit-coordinator", "system:serviceaccounts")
+	kubeconfig := server.WriteKubeconfig(w.t, w.dir, coordinatorUser, "system:serviceaccounts")
 	cmd := exec.Command(program, "--kubeconfig="+kubeconfig, "--lease-duration="+lease.String(), "--metrics-bind-address=0", "--health-probe-bind-address=0")
 	cmd.Stdout, cmd.Stderr = w.logs, w.logs
+	cmd.Env = append(os.Environ(), "POD_NAMESPACE=default") // where a test can have pods
 	require.NoError(w.t, cmd.Start())
 	w.mu.Lock()
 	w.coordinator = cmd

@@ -17,6 +17,7 @@ import (
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/pkg/drain"
+	"github.com/refit-dev/refit/test/audit"
 )
 
 // fallbackPace is the shortest time after which a blocked eviction is tried again without an event.
@@ -27,6 +28,14 @@ func TestDrain(t *testing.T) {
 	for name, run := range map[string]func(*testing.T, *world){
 		"pods without a budget leave at once":                                           pods,
 		"a single replica blocks, and its budget is named":                              singleReplica,
+		"the policy for the deadline names or deletes what is left":                     deadline,
+		"a failed or aborted drain gives the node back at once":                         givesBack,
+		"a node that a person has cordoned is drained and stays cordoned":               preCordoned,
+		"a pod of a deleted DaemonSet counts as unmanaged":                              orphanedDaemon,
+		"attached volumes hold up a reboot, within bounds":                              volumes,
+		"an unreachable node is named and left behind only by policy":                   unreachable,
+		"storage and ingress leave last":                                                ordered,
+		"a refusal by admission is no missing role":                                     refusedByAdmission,
 		"overlapping budgets are refused before any eviction":                           overlap,
 		"unready pods block, leave by policy, or leave when the application is healthy": unhealthy,
 		"a lingering pod is awaited and named":                                          lingering,
@@ -40,6 +49,34 @@ func TestDrain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { run(t, w) })
 	}
+	t.Run("the audit log shows nothing that a drain may not do", func(t *testing.T) { observed(t, w) })
+}
+
+// observed judges every drain above by the API server's own log, and then the judge itself.
+func observed(t *testing.T, w *world) {
+	rules := audit.Rules{Drainers: []string{drainer, coordinator, "reader", "nobody"}, MayDelete: []string{"shipped", "deadline"}}
+	log := audit.Read(t, w.server.AuditLog())
+	v := log.Judge(rules)
+	t.Logf("%d evictions accepted, %d of them out of a budget, %d refused, %d pods deleted by policy", v.Evictions, v.Charged, v.Refused, v.Deleted)
+	assert.Empty(t, v.Violations)
+	assert.GreaterOrEqual(t, v.Evictions, 20)
+	assert.GreaterOrEqual(t, v.Charged, 9)
+	assert.GreaterOrEqual(t, v.Refused, 1)
+	assert.GreaterOrEqual(t, v.Deleted, 1)
+
+	var uncharged audit.Log
+	for _, e := range log {
+		if e.User.Username != "system:apiserver" || e.ObjectRef.Resource != "poddisruptionbudgets" {
+			uncharged = append(uncharged, e)
+		}
+	}
+	assert.Len(t, uncharged.Judge(rules).Violations, v.Charged, "an eviction that no budget was asked for is found")
+
+	s := w.within(t, "violated")
+	s.pod("a", node, "a", true)
+	require.NoError(t, w.drainer.CoreV1().Pods(s.name).Delete(t.Context(), "a", metav1.DeleteOptions{}))
+	found := audit.Read(t, w.server.AuditLog()).Judge(rules).Violations
+	assert.Equal(t, []string{"refit-drainer deleted pod violated/a without the policy"}, found)
 }
 
 func pods(t *testing.T, w *world) {
@@ -151,6 +188,7 @@ func missingPermission(t *testing.T, w *world) {
 	s.pod("a", node, "a", true)
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "reader"}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{"", "policy"}, Resources: []string{"pods", "poddisruptionbudgets"}, Verbs: []string{"list", "watch"}},
+		{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"get"}},
 	}}
 	_, err := w.client.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{})
 	require.NoError(t, err)
@@ -175,7 +213,7 @@ func missingPermission(t *testing.T, w *world) {
 	_, err = drain.New(clientFor(t, w.server.As(t, "nobody")), drain.Options{Timeout: time.Minute}).Drain(t.Context(), node)
 	b = requireBlocked(t, err)
 	assert.Equal(t, drain.ReasonMissingPermission, b.Reason)
-	assert.Contains(t, b.Message, `resource "pods"`)
+	assert.Contains(t, b.Message, `resource "nodes"`)
 }
 
 func terminatingNamespace(t *testing.T, w *world) {
@@ -195,12 +233,13 @@ func cordon(t *testing.T, w *world) {
 		require.NoError(t, err)
 		return n
 	}
-	got, err := drain.Cordon(t.Context(), w.client, node, "g1")
+	got, err := drain.Cordon(t.Context(), w.client, node, "g1", drain.ExcludeFromLoadBalancers)
 	require.NoError(t, err)
-	assert.Equal(t, drain.CordonResult{}, got)
+	assert.Equal(t, drain.CordonResult{Excluded: true}, got)
+	assert.Contains(t, get().Labels, corev1.LabelNodeExcludeBalancers)
 	assert.True(t, get().Spec.Unschedulable)
 	assert.Equal(t, "g1", get().Annotations[v1alpha1.AnnotationCordonedBy])
-	got, err = drain.Cordon(t.Context(), w.client, node, "g1")
+	got, err = drain.Cordon(t.Context(), w.client, node, "g1", drain.ExcludeFromLoadBalancers)
 	require.NoError(t, err)
 	assert.True(t, got.AlreadyOurs)
 	require.NoError(t, drain.Uncordon(t.Context(), w.client, node, "g2"))
@@ -208,10 +247,11 @@ func cordon(t *testing.T, w *world) {
 	require.NoError(t, drain.Uncordon(t.Context(), w.client, node, "g1"))
 	assert.False(t, get().Spec.Unschedulable)
 	assert.NotContains(t, get().Annotations, v1alpha1.AnnotationCordonedBy)
+	assert.NotContains(t, get().Labels, corev1.LabelNodeExcludeBalancers)
 
 	_, err = w.client.CoreV1().Nodes().Patch(t.Context(), node, types.MergePatchType, []byte(`{"spec":{"unschedulable":true}}`), metav1.PatchOptions{})
 	require.NoError(t, err)
-	got, err = drain.Cordon(t.Context(), w.client, node, "g3")
+	got, err = drain.Cordon(t.Context(), w.client, node, "g3", drain.ExcludeFromLoadBalancers)
 	require.NoError(t, err)
 	assert.True(t, got.Foreign)
 	assert.NotContains(t, get().Annotations, v1alpha1.AnnotationCordonedBy)
@@ -231,10 +271,10 @@ func shippedRoles(t *testing.T, w *world) {
 	}
 	require.NoError(t, w.server.ApplyFiles(t.Context(), files...))
 	config := w.server.Admin()
-	config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:refit-system:refit-coordinator", Groups: []string{"system:serviceaccounts", "system:authenticated"}}
-	coordinator := clientFor(t, config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: coordinator, Groups: []string{"system:serviceaccounts", "system:authenticated"}}
+	shipped := clientFor(t, config)
 	require.Eventually(t, func() bool {
-		_, err := coordinator.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
+		_, err := shipped.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
 		return err == nil
 	}, 10*time.Second, 20*time.Millisecond)
 
@@ -242,14 +282,14 @@ func shippedRoles(t *testing.T, w *world) {
 	s.pod("web-1", node, "web", true)
 	s.pod("web-2", other, "web", true)
 	s.budget("web", "web", 2, nil, 0, 2)
-	_, err = drain.Cordon(t.Context(), coordinator, node, "g")
+	_, err = drain.Cordon(t.Context(), shipped, node, "g", drain.ExcludeFromLoadBalancers)
 	require.NoError(t, err)
-	_, err = drain.New(coordinator, drain.Options{Timeout: time.Second}).Drain(t.Context(), node)
+	_, err = drain.New(shipped, drain.Options{Timeout: time.Second}).Drain(t.Context(), node)
 	assert.Equal(t, drain.ReasonEvictionBlocked, requireBlocked(t, err).Reason)
-	result, err := drain.New(coordinator, drain.Options{Timeout: time.Second, OnTimeout: drain.ActionDelete}).Drain(t.Context(), node)
+	result, err := drain.New(shipped, drain.Options{Timeout: time.Second, OnTimeout: drain.ActionDelete, AwaitVolumes: true}).Drain(t.Context(), node)
 	require.NoError(t, err)
 	assert.Equal(t, 1, result.Deleted)
-	require.NoError(t, drain.Uncordon(t.Context(), coordinator, node, "g"))
+	require.NoError(t, drain.Uncordon(t.Context(), shipped, node, "g"))
 }
 
 func freedBudget(t *testing.T, w *world) {

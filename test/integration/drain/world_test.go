@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/refit-dev/refit/pkg/drain"
+	"github.com/refit-dev/refit/test/audit"
 	"github.com/refit-dev/refit/test/integration/apiserver"
 )
 
@@ -26,13 +28,19 @@ type world struct {
 	*testing.T
 	server *apiserver.Server
 	client kubernetes.Interface
+	// drainer is the user that drains: what it does is judged by the audit log.
+	drainer kubernetes.Interface
+	// dead are nodes whose kubelet has gone.
+	dead sync.Map
 }
+
+const drainer, coordinator = "refit-drainer", "system:serviceaccount:refit-system:refit-coordinator"
 
 // newWorld is a cluster of two nodes whose kubelets end deleted pods at once.
 func newWorld(t *testing.T) *world {
-	srv := apiserver.Start(t)
+	srv := apiserver.Start(t, apiserver.WithAudit(audit.Bodies))
 	srv.StartControllers(t, "disruption-controller", "serviceaccount-controller")
-	w := &world{T: t, server: srv, client: clientFor(t, srv.Admin())}
+	w := &world{T: t, server: srv, client: clientFor(t, srv.Admin()), drainer: clientFor(t, srv.As(t, drainer, "system:masters"))}
 	for _, n := range []string{node, other} {
 		_, err := w.client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n}}, metav1.CreateOptions{})
 		require.NoError(t, err)
@@ -58,7 +66,11 @@ func (w *world) kubelet() {
 		}
 		for e := range watch.ResultChan() {
 			p, ok := e.Object.(*corev1.Pod)
-			if ok && p.DeletionTimestamp != nil && e.Type != "DELETED" {
+			if !ok {
+				continue
+			}
+			_, dead := w.dead.Load(p.Spec.NodeName)
+			if p.DeletionTimestamp != nil && e.Type != "DELETED" && !dead {
 				now := int64(0)
 				_ = w.client.CoreV1().Pods(p.Namespace).Delete(w.Context(), p.Name, metav1.DeleteOptions{
 					GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &p.UID}, // never a pod that has taken the name since
@@ -92,16 +104,20 @@ type space struct {
 	name string
 }
 
-func (s *space) pod(name, on, app string, ready bool) *corev1.Pod {
+func (s *space) pod(name, on, app string, ready bool, edits ...func(*corev1.Pod)) *corev1.Pod {
 	s.t.Helper()
 	yes := true
-	p, err := s.client.CoreV1().Pods(s.name).Create(s.t.Context(), &corev1.Pod{
+	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, Labels: map[string]string{"app": app},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "rs", UID: "1", Controller: &yes}},
 		},
 		Spec: corev1.PodSpec{NodeName: on, Containers: []corev1.Container{{Name: "c", Image: "i"}}},
-	}, metav1.CreateOptions{})
+	}
+	for _, edit := range edits {
+		edit(p)
+	}
+	p, err := s.client.CoreV1().Pods(s.name).Create(s.t.Context(), p, metav1.CreateOptions{})
 	require.NoError(s.t, err)
 	s.setReady(name, ready)
 	return p
@@ -141,7 +157,15 @@ func (s *space) budget(name, app string, minAvailable int, unhealthy *policyv1.U
 }
 
 func (s *space) drain(opts drain.Options) (drain.Result, error) {
-	return drain.New(s.client, opts).Drain(s.t.Context(), node)
+	return drain.New(s.drainer, opts).Drain(s.t.Context(), node)
+}
+
+// evictDry asks whether an eviction would be accepted.
+func (s *space) evictDry(p *corev1.Pod) error {
+	return s.client.PolicyV1().Evictions(s.name).Evict(s.t.Context(), &policyv1.Eviction{
+		ObjectMeta:    metav1.ObjectMeta{Name: p.Name, Namespace: s.name},
+		DeleteOptions: &metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}},
+	})
 }
 
 // start drains in the background and returns the channel of its end and one of its events.
@@ -149,7 +173,7 @@ func (s *space) start(opts drain.Options) (<-chan error, <-chan drain.Event) {
 	done, events := make(chan error, 1), make(chan drain.Event, 1000)
 	opts.Progress = func(e drain.Event) { events <- e }
 	go func() {
-		_, err := drain.New(s.client, opts).Drain(s.t.Context(), node)
+		_, err := drain.New(s.drainer, opts).Drain(s.t.Context(), node)
 		done <- err
 	}()
 	return done, events
