@@ -66,14 +66,16 @@ test-api: artefacts ## Tests against a real API server and etcd
 	REFIT_REQUIRE_API=1 go test -timeout 25m ./test/integration/...
 
 .PHONY: test-fleet
-test-fleet: build fleet ## The upgrade of a real fleet, asserted (as root)
-	REFIT_FLEET=1 go test -v -count=1 -timeout 45m ./test/scenario/...
+test-fleet: build fleet ## The upgrade of a real fleet and the faults of a real host, asserted (as root)
+	REFIT_FLEET=1 go test -v -count=1 -timeout 45m -p 1 ./test/scenario/... ./test/fault
 
 .PHONY: e2e
-e2e: build artefacts ## The long enumerations: every write of the coordinator, every artefact, whole fleets, ten idle minutes (as root)
+e2e: build artefacts ## The long enumerations: every write of coordinator and executor, every artefact, whole fleets, ten idle minutes (as root)
 	REFIT_EXHAUSTIVE=1 go test -count=1 -timeout 60m ./coordinator/simulation
+	REFIT_EXHAUSTIVE=1 go test -count=1 -timeout 60m ./agent/executor/...
 	REFIT_FLEET_ARTEFACTS=1 REFIT_FLEET_COREDNS=1 go test -count=1 -timeout 60m ./test/fleet/artefacts
 	REFIT_FLEET=1 REFIT_IDLE=10m go test -v -count=1 -timeout 150m -p 1 ./test/fleet/testfleet ./test/scenario/...
+	REFIT_FLEET=1 REFIT_EXHAUSTIVE=1 go test -v -count=1 -timeout 120m ./test/fault
 
 .PHONY: scale
 scale: artefacts ## What grows with the fleet, and drains beside kubectl's: tables of time, requests and memory, against a peer in the same run

@@ -127,7 +127,8 @@ func TestACrashWhileAConfigurationIsWrittenLeadsToTheSameHost(t *testing.T) {
 	want := comparable(clean.host.Snapshot())
 	for at := 1; at <= clean.host.Points(); at++ {
 		b := make()
-		rec, where := b.crashAt(b.host.Points()+at, false)
+		where := b.crashAt(b.host.Points() + at)
+		rec := b.finish()
 		require.Equal(t, journal.Successful, rec.State, "%s: %s", where, rec.Message)
 		require.Equal(t, want, comparable(b.host.Snapshot()), where)
 	}

@@ -91,18 +91,47 @@ func TestAKubeadmThatFailsAfterTheStaticPodsIsRunAgainWhenTheyAnswer(t *testing.
 	assert.Empty(t, rec.Steps[4].Message)
 }
 
-func TestAKubeadmThatReportsAnErrorIsJudgedByWhatRuns(t *testing.T) {
+// The static pods are the first thing that kubeadm does and not the last.
+func TestAKubeadmThatDoesNotComeToItsEndHasFailedWhateverRuns(t *testing.T) {
 	b := controlPlane(t)
-	b.host.FailIf = func(label string) error {
+	b.host.FailIf = b.movesPodsAndFails()
+	rec := b.finish()
+	require.Equal(t, journal.Failed, rec.State)
+	assert.Equal(t, "ControlPlaneUpgradeFailed", rec.Reason)
+	assert.Contains(t, rec.Message, "the static pods run v"+newKubernetes)
+	assert.Contains(t, rec.Message, "connection refused", "what kubeadm said is kept")
+	assert.Contains(t, rec.Message, "a retry runs it again")
+	assert.Equal(t, 2, count(b.host.Log, "kubeadm upgrade v"+newKubernetes), "once more, never in a loop")
+	assert.Equal(t, "v"+newKubernetes, b.host.Snapshot().Pods["kube-apiserver"])
+	assert.NotNil(t, b.host.Snapshot().Unfinished)
+}
+
+func (b *bench) movesPodsAndFails() func(string) error {
+	return func(label string) error {
 		if label != "kubeadm upgrade v"+newKubernetes {
 			return nil
 		}
-		b.host.WithControlPlane("v" + newKubernetes) // it worked, and then says otherwise
-		return errors.New("static Pod hash for component etcd did not change")
+		b.host.WithControlPlane("v" + newKubernetes)
+		return errors.New("uploading the configuration: connection refused")
 	}
+}
+
+// The next operation finds the static pods at the target, and finishes what the one before could not.
+func TestTheNextOperationFinishesKubeadmsWork(t *testing.T) {
+	b := controlPlane(t)
+	b.host.FailIf = b.movesPodsAndFails()
+	require.Equal(t, journal.Failed, b.finish().State)
+
+	b.host.FailIf = nil
+	b.op.ID = "grant-2"
+	b.op.Plan.Steps[0].Expect.ControlPlane = "v" + newKubernetes
+	b.op.Plan = sealed(b.op.Plan)
 	rec := b.finish()
 	require.Equal(t, journal.Successful, rec.State, rec.Message)
-	assert.Contains(t, rec.Steps[4].Message, "did not change", "what it said is kept")
+	s := b.host.Snapshot()
+	assert.Equal(t, 1, s.Effects["kubeadm v"+newKubernetes])
+	assert.Nil(t, s.Unfinished)
+	assert.Equal(t, "version: "+newKubernetes+"\n", s.Files["/var/lib/kubelet/config.yaml"].Content)
 }
 
 func TestARebootIsProvenByANewBoot(t *testing.T) {

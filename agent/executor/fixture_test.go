@@ -131,7 +131,8 @@ func newBench(t *testing.T, h *hostfake.Host, plan upgrade.Plan) *bench {
 		h.Kept[name+" "+oldKubernetes+"-1.1"] = true
 	}
 	h.Kept["containerd "+oldRuntime+"-1"] = true
-	return &bench{t: t, host: h, fs: journaltest.New(h.Faults), dir: t.TempDir(), op: upgrade.Operation{ID: "grant-1", Machine: "w1", Plan: plan}}
+	dir := t.TempDir()
+	return &bench{t: t, host: h, fs: journaltest.New(h.Faults).Have(dir), dir: dir, op: upgrade.Operation{ID: "grant-1", Machine: "w1", Plan: plan}}
 }
 
 // executor is a new process on the host.

@@ -44,12 +44,15 @@ func child(dir string) {
 		host.Kept[name+" "+oldKubernetes+"-1.1"] = true
 	}
 	host.Save = func(s hostfake.State) { save(filepath.Join(dir, "host.json"), s) }
-	// Time for the kill to come anywhere, not only within a write.
-	host.FailIf = func(string) error { time.Sleep(300 * time.Microsecond); return nil }
-	fmt.Println("at work")
 	var op upgrade.Operation
 	load(filepath.Join(dir, "operation.json"), &op)
-	e := New(Config{StateDir: filepath.Join(dir, "state"), Host: host.Host(), Poll: time.Millisecond, LockWait: 20 * time.Second})
+	disk := killAt(os.Getenv(killEnv))
+	if disk == nil {
+		// Time for the kill to come anywhere, not only within a write.
+		host.FailIf = func(string) error { time.Sleep(300 * time.Microsecond); return nil }
+	}
+	fmt.Println("at work")
+	e := New(Config{StateDir: filepath.Join(dir, "state"), Host: host.Host(), Journal: disk, Poll: time.Millisecond, LockWait: 20 * time.Second})
 	if _, err := e.Run(context.Background(), op); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

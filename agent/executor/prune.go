@@ -3,13 +3,12 @@ package executor
 import (
 	"context"
 	"errors"
-	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/go-logr/logr"
 
 	"github.com/refit-dev/refit/agent/executor/journal"
+	"github.com/refit-dev/refit/agent/host/files"
 )
 
 // keepEnded is how many ended operations stay on record, with their logs.
@@ -28,11 +27,7 @@ func (e *Executor) forget(id string) error {
 	if !journal.ValidID(id) {
 		return nil
 	}
-	var errs []error
-	for _, path := range []string{OperationPath(e.StateDir, id), filepath.Join(e.StateDir, "log", id+".log")} {
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
+	// Durably: were the operation back after a power loss and its journal not, it would
+	// look like one that has yet to begin.
+	return errors.Join(files.Remove(OperationPath(e.StateDir, id)), files.Remove(filepath.Join(e.StateDir, "log", id+".log")))
 }

@@ -166,6 +166,9 @@ func (s *Store) write(kind, id string, v any) error {
 	if err := os.MkdirAll(filepath.Dir(path), dirMode); err != nil {
 		return fmt.Errorf("making the state directory: %w", err)
 	}
+	if err := files.SyncDir(s.dir); err != nil { // the name of the directory is to last as well
+		return fmt.Errorf("making the state directory: %w", err)
+	}
 	return files.WriteAtomic(path, append(text, '\n'), fileMode)
 }
 
@@ -220,11 +223,15 @@ func (s *Store) Unbegun() ([]upgrade.Operation, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("listing operations: %w", err)
 	}
+	ended, err := journal.NewStore(s.dir).Ended()
+	if err != nil {
+		return nil, err // one that ended would pass for one that has yet to begin
+	}
 	var out []upgrade.Operation
 	var errs []error
 	for _, entry := range entries {
 		id, ok := strings.CutSuffix(entry.Name(), ".json")
-		if !ok || !journal.ValidID(id) {
+		if !ok || !journal.ValidID(id) || slices.Contains(ended, id) {
 			continue
 		}
 		if _, err := os.Stat(filepath.Join(s.JournalDir(), entry.Name())); !errors.Is(err, fs.ErrNotExist) {

@@ -71,6 +71,23 @@ func TestHandingOverAnOperationEndsItsIntent(t *testing.T) {
 	assert.Empty(t, unbegun)
 }
 
+// A power loss may bring back the file of an operation whose journal has been pruned.
+func TestAnOperationThatEndedHasNotYetToBegin(t *testing.T) {
+	s := store.New(t.TempDir())
+	for _, id := range []string{"g1", "g2"} {
+		op := upgrade.Operation{ID: id, Machine: "w1", Plan: plan("1-a").Plan}
+		require.NoError(t, s.SaveOperation(op))
+		j, err := journal.NewStore(s.Dir()).Create(op, "b", time.Now)
+		require.NoError(t, err)
+		require.NoError(t, j.Succeed())
+	}
+	keepFile := func(string) error { return nil }
+	require.NoError(t, journal.NewStore(s.Dir()).Prune(1, keepFile))
+	unbegun, err := s.Unbegun()
+	require.NoError(t, err)
+	assert.Empty(t, unbegun)
+}
+
 func TestDamagedStateIsAnErrorThatNamesTheFile(t *testing.T) {
 	s := store.New(t.TempDir())
 	require.NoError(t, s.SavePlan(plan("1-a")))

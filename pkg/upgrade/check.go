@@ -22,6 +22,8 @@ type wanted struct {
 	configChanges bool
 	// renewal of certificates; nil: none is due.
 	renewal *Renewal
+	// finishes says that the control plane changes by no version: a run of kubeadm is brought to its end.
+	finishes bool
 }
 
 // check refuses what no step could make right, before anything is planned.
@@ -60,6 +62,7 @@ func (p *planner) checkIdentity() error {
 func (p *planner) checkControlPlane() error {
 	target := p.in.Assignment.Target.ControlPlane
 	if target == "" {
+		p.finishKubeadm()
 		return nil
 	}
 	if !slices.Contains(p.in.Spec.Roles, v1alpha1.RoleControlPlane) {
@@ -79,11 +82,12 @@ func (p *planner) checkControlPlane() error {
 	}
 	p.want.controlPlane, p.want.controlPlaneNow = want, now
 	p.want.controlPlaneChanges = !controlPlaneAt(*control, want)
+	p.finishKubeadm()
 	if why := p.probeFailed("containers"); why != "" && !p.want.controlPlaneChanges && (control.ControllerManager == "" || control.Scheduler == "") {
 		return wait(ReasonVersionUnknown, "the containers of this host could not be listed (%s), so it is not known what its controller manager and scheduler run: see that the container runtime answers", why)
 	}
 	switch {
-	case p.want.controlPlaneChanges && p.in.Assignment.KubeadmRole == "":
+	case p.want.controlPlaneChanges && p.kubeadmRole() == "":
 		return refuse(ReasonRoleMismatch, "the assignment moves the control plane but does not say whether this machine is the first of the hop (kubeadmRole First) or another (Other)")
 	case want.LessThan(now):
 		return refuse(ReasonDowngradeRefused, "the API server of this host runs %s and the target is %s: a control plane never goes back, since etcd and stored objects cannot follow; set spec.versions.controlPlane to %s or newer", now.Raw(), want.Raw(), now)
@@ -91,6 +95,29 @@ func (p *planner) checkControlPlane() error {
 		return refuse(ReasonSkewViolated, "the API server of this host runs %s and the target is %s: kubeadm moves a control plane by one minor at a time; the hop in between is missing from the assignment", now.Raw(), want.Raw())
 	}
 	return nil
+}
+
+// finishKubeadm plans the rest of a run of kubeadm that moved the static pods and did
+// not end well: the versions that run cannot tell it from one that did.
+func (p *planner) finishKubeadm() {
+	control := p.in.Facts.Control
+	if control == nil || control.Unfinished == nil || !slices.Contains(p.in.Spec.Roles, v1alpha1.RoleControlPlane) {
+		return
+	}
+	version, ok := ParseKubernetes(control.Unfinished.Version)
+	now, known := ParseKubernetes(control.APIServer)
+	if ok && known && now.Equal(version) && (!p.want.controlPlane.Known() || p.want.controlPlane.Equal(version)) {
+		p.want.finishes = !p.want.controlPlaneChanges
+		p.want.controlPlane, p.want.controlPlaneNow, p.want.controlPlaneChanges = version, now, true
+	}
+}
+
+// kubeadmRole is that of the assignment, or of the run that is to be finished.
+func (p *planner) kubeadmRole() v1alpha1.KubeadmRole {
+	if p.want.finishes {
+		return p.in.Facts.Control.Unfinished.Role
+	}
+	return p.in.Assignment.KubeadmRole
 }
 
 // controlPlaneAt says whether all components of a control plane run a version. One

@@ -171,6 +171,16 @@ type ControlFacts struct {
 	FeatureGates map[string][]string `json:"featureGates,omitempty"`
 	// DeprecatedAPIs are those that somebody has asked this host's API server for since it started.
 	DeprecatedAPIs []DeprecatedAPIFacts `json:"deprecatedAPIs,omitempty"`
+	// Unfinished is the run of kubeadm that Refit began here last and that did not end well.
+	Unfinished *UnfinishedFacts `json:"unfinished,omitempty"`
+}
+
+// UnfinishedFacts is a run of kubeadm upgrade that has yet to come to its end. The static
+// pods may be new already: what comes after them, such as kubeadm's config maps, the
+// kubelet's configuration and the addons, is not.
+type UnfinishedFacts struct {
+	Version string               `json:"version"`
+	Role    v1alpha1.KubeadmRole `json:"role"`
 }
 
 // DeprecatedAPIFacts is an API that is still asked for although it goes away.

@@ -100,7 +100,7 @@ func (p *planner) kubeadmStep(version Version) Step {
 	irreversible := configForward
 	if k.ControlPlane {
 		irreversible = etcdForward
-		k.Role = p.in.Assignment.KubeadmRole
+		k.Role = p.kubeadmRole()
 	}
 	if s := p.in.Spec.Kubeadm; s != nil {
 		for _, id := range s.IgnorePreflightErrors {

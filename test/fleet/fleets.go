@@ -26,7 +26,9 @@ func upCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "\nexport KUBECONFIG=%s\n", f.Kubeconfig())
+			if !up.NoCluster {
+				fmt.Fprintf(cmd.OutOrStdout(), "\nexport KUBECONFIG=%s\n", f.Kubeconfig())
+			}
 			return nil
 		},
 	}
@@ -36,6 +38,7 @@ func upCommand(o *options) *cobra.Command {
 	flags.StringVar(&up.Kubernetes, "kubernetes", "v1.36.3", "Kubernetes version the hosts start with")
 	flags.StringVar(&up.Containerd, "containerd", "v1.7.35", "containerd version the hosts start with")
 	flags.BoolVar(&up.CoreDNS, "coredns", false, "run CoreDNS in the cluster; each of its releases takes minutes to build once")
+	flags.BoolVar(&up.NoCluster, "no-cluster", false, "hosts that are no nodes of anything; with --control-planes 0")
 	flags.StringSliceVar(&up.AlsoKubernetes, "also-kubernetes", nil, "more Kubernetes versions in mirror and registry, to upgrade to")
 	flags.StringSliceVar(&up.AlsoContainerd, "also-containerd", nil, "more containerd versions in the mirror, to upgrade to")
 	return cmd

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -37,9 +38,13 @@ func Encode(r Record) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding the record of %s: %w", r.Operation.ID, err)
 	}
-	out, err := json.Marshal(envelope{FormatVersion: FormatVersion, Checksum: checksum(raw), Record: raw})
+	return envelope{FormatVersion: FormatVersion, Checksum: checksum(raw), Record: raw}.encode()
+}
+
+func (e envelope) encode() ([]byte, error) {
+	out, err := json.Marshal(e)
 	if err != nil {
-		return nil, fmt.Errorf("encoding the journal of %s: %w", r.Operation.ID, err)
+		return nil, fmt.Errorf("encoding a journal: %w", err)
 	}
 	return append(out, '\n'), nil
 }
@@ -55,6 +60,11 @@ func Decode(path string, data []byte) (Record, error) {
 	}
 	if got := checksum(e.Record); got != e.Checksum {
 		return Record{}, &CorruptError{path, "checksum is " + got + ", recorded " + e.Checksum}
+	}
+	// The checksum is of the record. What is around it is to be as it was written, too: a
+	// decoder forgives the case of a name, and whatever is beside the names that it knows.
+	if written, err := e.encode(); err != nil || !bytes.Equal(written, data) {
+		return Record{}, &CorruptError{path, "it is not as it was written"}
 	}
 	return DecodeRecord(path, e.Record)
 }

@@ -27,15 +27,16 @@ func (s *Store) Create(op upgrade.Operation, bootID string, now func() time.Time
 	if !ValidID(op.ID) {
 		return nil, fmt.Errorf("creating a journal: %q is not an operation id", op.ID)
 	}
-	for _, dir := range []string{s.Dir(), s.openDir()} {
-		if err := s.fs.MkdirAll(dir, dirMode); err != nil {
+	// The directories as well: what is synced in one whose own name is lost is lost with it.
+	for _, dir := range []string{s.state, s.Dir(), s.openDir()} {
+		if err := mkdirSync(s.fs, dir, dirMode); err != nil {
 			return nil, fmt.Errorf("creating %s: %w", dir, err)
 		}
 	}
 	if _, err := s.fs.ReadFile(s.Path(op.ID)); !errors.Is(err, fs.ErrNotExist) {
 		return nil, errors.Join(fmt.Errorf("creating the journal of %s: %w", op.ID, ErrExists), err)
 	}
-	if err := s.fs.WriteSync(s.marker(op.ID), nil, fileMode); err != nil {
+	if err := writeSync(s.fs, s.marker(op.ID), nil, fileMode); err != nil {
 		return nil, fmt.Errorf("marking %s as open: %w", op.ID, err)
 	}
 	if err := s.fs.SyncDir(s.openDir()); err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -35,11 +36,15 @@ func clock() func() time.Time {
 var undo = journal.Undo{Steps: []upgrade.Step{{Kind: upgrade.StepHoldPackages, Packages: []upgrade.PackageChange{{Name: "kubelet"}}}}}
 
 // write is a whole life of a journal: two steps, a failure, a rollback.
-func write(s *journal.Store) error {
+func write(s *journal.Store) error { return writeTelling(s, func(journal.Record) {}) }
+
+// writeTelling tells of each record that was acknowledged.
+func writeTelling(s *journal.Store, tell func(journal.Record)) error {
 	j, err := s.Create(operation("g1"), "boot-1", clock())
 	if err != nil {
 		return err
 	}
+	tell(j.Record())
 	for _, change := range []func() error{
 		func() error { return j.SetBaseline(journal.Baseline{Kubelet: "v1.36.3", Holds: []string{"kubelet"}}) },
 		func() error { return j.Begin(0, "boot-1", journal.Undo{}) },
@@ -57,6 +62,7 @@ func write(s *journal.Store) error {
 		if err := change(); err != nil {
 			return err
 		}
+		tell(j.Record())
 	}
 	return nil
 }
@@ -157,7 +163,11 @@ func TestAnyDamageOfAFileIsNoticed(t *testing.T) {
 	_, err = journal.Decode("f", good)
 	require.NoError(t, err)
 	for i := range len(good) - 1 { // the last byte is a newline
-		for _, bad := range [][]byte{flipped(good, i), good[:i]} {
+		bads := [][]byte{good[:i], append(append([]byte(nil), good[:i]...), good[i+1:]...)}
+		for bit := range 8 {
+			bads = append(bads, flipped(good, i, bit))
+		}
+		for _, bad := range bads {
 			_, err := journal.Decode("/var/lib/refit/journal/g1.json", bad)
 			var corrupt *journal.CorruptError
 			require.ErrorAs(t, err, &corrupt, "byte %d", i)
@@ -166,9 +176,9 @@ func TestAnyDamageOfAFileIsNoticed(t *testing.T) {
 	}
 }
 
-func flipped(data []byte, i int) []byte {
+func flipped(data []byte, i, bit int) []byte {
 	out := append([]byte(nil), data...)
-	out[i] ^= 0x04
+	out[i] ^= 1 << bit
 	return out
 }
 
@@ -265,7 +275,7 @@ func TestJournalsAreListedOldestFirstAndDamagedOnesAreNamed(t *testing.T) {
 		_, err := s.Create(operation(id), "boot-1", now)
 		require.NoError(t, err)
 	}
-	require.NoError(t, journal.Disk{}.WriteSync(s.Path("g1"), []byte("{}"), 0o600))
+	require.NoError(t, os.WriteFile(s.Path("g1"), []byte("{}"), 0o600))
 	open, err := s.ListOpen()
 	require.ErrorContains(t, err, filepath.Join(dir, "journal/g1.json"))
 	require.Len(t, open, 2)

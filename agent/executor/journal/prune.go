@@ -65,7 +65,7 @@ func (s *Store) noteEnded(records []Record) error {
 	}
 	ended = ended[max(0, len(ended)-maxEnded):]
 	scratch := s.endedPath() + ".tmp"
-	if err := s.fs.WriteSync(scratch, []byte(strings.Join(ended, "\n")+"\n"), fileMode); err != nil {
+	if err := writeSync(s.fs, scratch, []byte(strings.Join(ended, "\n")+"\n"), fileMode); err != nil {
 		return fmt.Errorf("writing the ids of ended operations: %w", err)
 	}
 	if err := s.fs.Rename(scratch, s.endedPath()); err != nil {

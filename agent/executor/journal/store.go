@@ -156,7 +156,7 @@ func (s *Store) write(r Record) error {
 		return err
 	}
 	id := r.Operation.ID
-	if err := s.fs.WriteSync(s.scratch(id), data, fileMode); err != nil {
+	if err := writeSync(s.fs, s.scratch(id), data, fileMode); err != nil {
 		return fmt.Errorf("writing the journal of %s: %w", id, err)
 	}
 	if err := s.fs.Rename(s.scratch(id), s.Path(id)); err != nil {

@@ -52,6 +52,8 @@ type Kubeadm interface {
 	Upgrade(ctx context.Context, upgrade upgrade.KubeadmUpgrade) error
 	// RenewCertificates renews all that kubeadm manages; what it cannot renew is no error.
 	RenewCertificates(ctx context.Context) error
+	// Unfinished is the last run on this control plane, if it did not end well; nil when it did.
+	Unfinished(ctx context.Context) (*upgrade.UnfinishedFacts, error)
 }
 
 // Kubelet is the kubelet that runs.

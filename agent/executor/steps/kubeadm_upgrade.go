@@ -18,14 +18,21 @@ const maxKubeadmRuns = 2
 // kubeadm has ended: an API server restarts, and the kubelet backs off.
 const settleTimeout = 5 * time.Minute
 
-// kubeadmUpgrade is judged by what runs afterwards. On a control plane that is at the
-// target already kubeadm is not run, unless an earlier attempt was cut short: the
-// static pods may be new while kubeadm's later phases (its config maps, the addons)
-// are missing, and a second run of the same version is quick and completes them.
+// kubeadmUpgrade is judged by what runs afterwards and by whether kubeadm came to its
+// end: the static pods may be new while its later phases (its config maps, the kubelet's
+// configuration, the addons) are missing. So on a control plane that is at the target
+// already kubeadm is not run, unless its last run did not end well, in whichever operation
+// that was: one more of the same version is quick and completes it.
 func kubeadmUpgrade(ctx context.Context, r Run) (string, error) {
 	k := *r.Step.Kubeadm
-	if r.Attempt == 1 && k.ControlPlane && controlPlaneAt(ctx, r.Host, k.Version) == nil {
-		return "the control plane runs " + k.Version + " already", nil
+	if k.ControlPlane && controlPlaneAt(ctx, r.Host, k.Version) == nil {
+		unfinished, err := r.Host.Kubeadm.Unfinished(ctx)
+		if err != nil {
+			return "", err
+		}
+		if unfinished == nil {
+			return "the control plane runs " + k.Version + " already", nil
+		}
 	}
 	return judgeKubeadm(ctx, r, k, runKubeadm(ctx, r, k))
 }
@@ -69,7 +76,7 @@ func judgeKubeadm(ctx context.Context, r Run, k upgrade.KubeadmUpgrade, runErr e
 	case err == nil && runErr == nil:
 		return "", nil
 	case err == nil:
-		return Tidy(fmt.Sprintf("the control plane runs %s, although kubeadm said: %v", k.Version, runErr)), nil
+		return "", fail("ControlPlaneUpgradeFailed", "the static pods run %s, but kubeadm did not come to its end, so its config maps, the kubelet's configuration or the addons may be of the old version: %v; a retry runs it again", k.Version, runErr)
 	case runErr != nil:
 		return "", fail("ControlPlaneUpgradeFailed", "%v; what runs: %v", runErr, err)
 	}

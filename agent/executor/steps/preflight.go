@@ -62,7 +62,7 @@ func settledFacts(ctx context.Context, r Run) (upgrade.Facts, error) {
 		}
 		waiting.Over(ctx)
 		if len(facts.Packages.Broken) == 0 || repaired {
-			return nil
+			return answering(facts, r.Step.Expect)
 		}
 		repaired = true
 		if err := r.Host.Packages.Repair(ctx); err != nil {
@@ -78,6 +78,24 @@ func settledFacts(ctx context.Context, r Run) (upgrade.Facts, error) {
 			strings.Join(broken, ", "))
 	}
 	return facts, nil
+}
+
+// answering says whether everything that the plan was made for says what it runs. What
+// does not is waited for: after a reset of the host the units come up beside this step.
+func answering(f upgrade.Facts, want *upgrade.Expectation) error {
+	if want == nil {
+		return nil
+	}
+	for _, c := range []struct{ what, got, want string }{
+		{"kubelet", runningKubelet(f), want.Kubelet},
+		{"container runtime", runningRuntime(f), want.Runtime},
+		{"API server", runningAPIServer(f), want.ControlPlane},
+	} {
+		if c.want != "" && c.got == "" {
+			return fail("HostChanged", "the %s does not say what it runs, the plan was made for %s%s: see that it is up, then a new plan is needed", c.what, c.want, problems(f))
+		}
+	}
+	return nil
 }
 
 // touched are the names of all packages that a plan changes.

@@ -3,6 +3,7 @@ package steps
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -26,6 +27,9 @@ func reboot(ctx context.Context, r Run) (string, error) {
 	if boot != r.BeganInBoot {
 		return "rebooted, boot " + boot, nil
 	}
+	if err := bootable(ctx, r); err != nil {
+		return "", err
+	}
 	for asked := r.Attempt - 1; asked < maxReboots; asked++ {
 		if err := r.Host.Boot.Reboot(ctx); err != nil {
 			return "", fmt.Errorf("asking for a reboot: %w", err)
@@ -37,4 +41,25 @@ func reboot(ctx context.Context, r Run) (string, error) {
 		}
 	}
 	return "", fail("RebootFailed", "the host is still in boot %s although a reboot was asked for %d times", boot, maxReboots)
+}
+
+// bootable refuses to go down on packages that are half done: a kernel without its
+// initramfs does not come up again. A repair is tried, as before a transaction.
+func bootable(ctx context.Context, r Run) error {
+	for repaired := false; ; repaired = true {
+		facts, err := r.Host.Facts.Facts(ctx, nil)
+		if err != nil {
+			return fmt.Errorf("reading the facts of the host: %w", err)
+		}
+		broken := facts.Packages.Broken
+		if len(broken) == 0 {
+			return nil
+		}
+		if repaired {
+			return fail("PackageDBBroken", "packages %s are half installed or half configured, and a host is not rebooted like that: see `dpkg --audit`, or on dnf hosts `rpm -Va`", strings.Join(broken, ", "))
+		}
+		if err := r.Host.Packages.Repair(ctx); err != nil {
+			return fmt.Errorf("repairing the package database before a reboot: %w", err)
+		}
+	}
 }

@@ -55,7 +55,7 @@ type Kind struct {
 
 // Kinds that the executor knows. A plan with any other kind is refused whole.
 var kinds = map[upgrade.StepKind]Kind{
-	upgrade.StepPreflight:       {Do: preflight, Deadline: 5 * time.Minute, Interruptible: true},
+	upgrade.StepPreflight:       {Do: preflight, Deadline: 5 * time.Minute, Interruptible: true, UsesUnits: true}, // it asks what runs
 	upgrade.StepUnholdPackages:  {Do: unholdPackages, Capture: captureHold, Deadline: 10 * time.Minute},
 	upgrade.StepHoldPackages:    {Do: holdPackages, Capture: captureHold, Deadline: 10 * time.Minute},
 	upgrade.StepSwitchSource:    {Do: switchSource, Capture: captureSource, Deadline: 2 * time.Minute},

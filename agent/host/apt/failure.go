@@ -2,10 +2,12 @@ package apt
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
 
+	"github.com/refit-dev/refit/agent/host/command"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
@@ -53,6 +55,36 @@ func fetchFailure(doing, output string, err error) error {
 	}
 	return &upgrade.Blocked{Reason: "RepoUnreachable", Message: fmt.Sprintf("%s: %s", doing, cmp.Or(lines, err.Error()))}
 }
+
+// noise is what dpkg and apt write beside their errors.
+var noise = regexp.MustCompile(`^(W: |N: |debconf: |dpkg: warning|Extracting templates|Preconfiguring packages)`)
+
+// transactionFailure says why a transaction failed: programs say much before they do,
+// and a message has room for little.
+func transactionFailure(result command.Result, err error) error {
+	var failure *command.Error
+	if !errors.As(err, &failure) || failure.Timeout {
+		return err
+	}
+	var kept []string
+	for line := range strings.Lines(result.Stderr) {
+		if line = strings.TrimRight(line, "\r\n"); strings.TrimSpace(line) != "" && !noise.MatchString(line) {
+			kept = append(kept, line)
+		}
+	}
+	if len(kept) == 0 {
+		return err
+	}
+	why := *failure
+	why.Tail = command.Tail(strings.Join(kept, "\n"), maxWhy)
+	if strings.Contains(result.Stderr, "No space left on device") {
+		return wait("NoSpace", "%v; free some space", &why)
+	}
+	return &why
+}
+
+// maxWhy is what a status has room for, with what becomes of the host after it.
+const maxWhy = 500
 
 // complaints are the error and warning lines of apt, without progress and notes.
 func complaints(output string) string {

@@ -5,6 +5,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/refit-dev/refit/agent/host/command"
+	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
 func TestWhatAptSaysOfAFailedFetchDecidesWhetherItMayPass(t *testing.T) {
@@ -36,4 +40,36 @@ func TestWhatAptSaysOfAFailedFetchDecidesWhetherItMayPass(t *testing.T) {
 			assert.Contains(t, blocked.Message, "fetching")
 		})
 	}
+}
+
+// What dpkg says at the end of a transaction is the most telling, and what it says first of that.
+func TestAFailedTransactionSaysWhy(t *testing.T) {
+	const said = "Reading package lists...\nThe following packages will be upgraded:\n  a b\n"
+	failed := &command.Error{Argv: []string{"apt-get"}, ExitCode: 100, Tail: said}
+	for name, tc := range map[string]struct {
+		stderr, reason, begins string
+	}{
+		"a full disk": {
+			"debconf: delaying package configuration\ndpkg: error processing archive /x.deb (--unpack):\n cannot copy extracted data: failed to write (No space left on device)\nE: Sub-process /usr/bin/dpkg returned an error code (1)\n",
+			"NoSpace", "apt-get: exit code 100: dpkg: error processing archive /x.deb",
+		},
+		"a script that fails": {
+			"dpkg: error processing package a (--configure):\n installed a package post-installation script subprocess returned error exit status 3\n",
+			"", "apt-get: exit code 100: dpkg: error processing package a",
+		},
+		"nothing but noise": {"W: something\ndebconf: something\n", "", "apt-get: exit code 100: Reading package lists"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := transactionFailure(command.Result{Stdout: said, Stderr: tc.stderr}, failed)
+			assert.Contains(t, err.Error(), tc.begins)
+			var blocked *upgrade.Blocked
+			if errors.As(err, &blocked) || tc.reason != "" {
+				require.NotNil(t, blocked)
+				assert.Equal(t, tc.reason, blocked.Reason)
+				assert.Contains(t, err.Error(), "No space left on device")
+			}
+		})
+	}
+	other := errors.New("starting apt-get: no such file")
+	assert.Equal(t, other, transactionFailure(command.Result{Stderr: "E: x"}, other))
 }

@@ -344,3 +344,19 @@ func FuzzFileURI(f *testing.F) {
 		require.False(t, strings.ContainsAny(uri, "?#"))
 	})
 }
+
+// What dpkg and apt print of a failure fits a status, and is text.
+func FuzzTransactionFailure(f *testing.F) {
+	f.Add("dpkg: error processing archive /x.deb (--unpack):\n failed to write (No space left on device)\nE: Sub-process /usr/bin/dpkg returned an error code (1)\n")
+	f.Add("debconf: delaying package configuration, since apt-utils is not installed\r\nW: x\n")
+	f.Add(strings.Repeat("ä\n", 2000) + "\xff\x00")
+	f.Fuzz(func(t *testing.T, stderr string) {
+		failed := &command.Error{Argv: []string{"apt-get"}, ExitCode: 100, Tail: "tail"}
+		err := transactionFailure(command.Result{Stderr: stderr}, failed)
+		require.Error(t, err)
+		require.LessOrEqual(t, len(err.Error()), maxWhy+100)
+		require.Contains(t, err.Error(), "exit code 100")
+		var blocked *upgrade.Blocked
+		require.Equal(t, strings.Contains(stderr, "No space left on device") && errors.As(err, &blocked), errors.As(err, &blocked))
+	})
+}

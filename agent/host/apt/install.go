@@ -91,7 +91,7 @@ func (a *Apt) judge(ctx context.Context, changes []upgrade.PackageChange, result
 	case len(left) == 0 && repairErr == nil:
 		return nil // whatever the exit code said
 	case runErr != nil:
-		return lockOr(result, fmt.Errorf("installing packages: %w", errors.Join(runErr, repairErr)))
+		return lockOr(result, fmt.Errorf("installing packages: %w", errors.Join(transactionFailure(result, runErr), repairErr)))
 	}
 	return refuse(upgrade.FindingTransactionLeavesAsItIs, "apt reported success, but %s is not at %s; held, phased or kept back: %s", left[0].Name, cmp.Or(left[0].To, "absent"), command.Tail(result.Output(), 1000))
 }

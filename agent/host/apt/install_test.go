@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/refit-dev/refit/agent/host/command"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
@@ -298,4 +300,28 @@ func TestAChangeThatCouldBeReadAsSomethingElseIsRefused(t *testing.T) {
 			require.ErrorAs(t, err, &blocked)
 		})
 	}
+}
+
+// forgetful is an apt that says that all is well and does nothing, as for a package that
+// is held back or phased.
+type forgetful struct{ command.Runner }
+
+func (f forgetful) Run(ctx context.Context, c command.Command) (command.Result, error) {
+	if c.Argv[0] == "apt-get" && slices.Contains(c.Argv, "install") && !slices.Contains(c.Argv, "--simulate") && !slices.Contains(c.Argv, "-s") {
+		return command.Result{Stdout: "The following packages have been kept back:\n  kubelet\n0 upgraded, 0 newly installed, 0 to remove and 1 not upgraded.\n"}, nil
+	}
+	return f.Runner.Run(ctx, c)
+}
+
+func TestAReportOfSuccessWithoutAnEffectIsAFailure(t *testing.T) {
+	h := newHost(t)
+	h.installed(deb{name: "kubelet", version: "1"})
+	r := newRepository(t, deb{name: "kubelet", version: "2"})
+	changes := []upgrade.PackageChange{change(h.candidates(r, "kubelet")["kubelet 2"], "1")}
+	_, err := h.Stage(t.Context(), changes)
+	require.NoError(t, err)
+	h.Runner = forgetful{h.Runner}
+	blocked := assertReason(t, h.Install(t.Context(), changes, h.StageDir()), "NotApplied")
+	assert.Contains(t, blocked.Message, "kept back")
+	assert.Equal(t, []string{"kubelet 1 installed"}, h.versions("kubelet"))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/refit-dev/refit/agent/host/kubeadm"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
@@ -16,12 +17,15 @@ func (g *gathering) controlPlane(ctx context.Context) error {
 	}
 	gates, gatesErr := g.Control.FeatureGates()
 	g.problem("controlPlane.manifests", errors.Join(err, gatesErr))
+	unfinished, err := kubeadm.New(g.Root).Unfinished(ctx)
+	g.problem("controlPlane.unfinished", err)
 	c := &upgrade.ControlFacts{
 		Manifests:         manifests,
 		FeatureGates:      gates,
 		ControllerManager: g.runningImage("kube-controller-manager"),
 		Scheduler:         g.runningImage("kube-scheduler"),
 		Etcd:              g.runningImage("etcd"),
+		Unfinished:        unfinished,
 	}
 	g.facts.Control = c
 	if !g.Control.Exists() {

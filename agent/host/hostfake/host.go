@@ -43,6 +43,8 @@ type State struct {
 	// Containers count how often a static pod's container was started; Loaded is the certificate that it read then.
 	Containers map[string]int
 	Loaded     map[string]string
+	// Unfinished is a run of kubeadm that did not end well.
+	Unfinished *upgrade.UnfinishedFacts
 	Sandboxes  int
 	// SandboxRuntime is the runtime that started the sandboxes.
 	SandboxRuntime string

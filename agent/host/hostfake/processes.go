@@ -126,6 +126,12 @@ type kubeadm struct{ h *Host }
 
 // Upgrade moves one component after the other, then writes the kubelet's configuration.
 func (k kubeadm) Upgrade(_ context.Context, u upgrade.KubeadmUpgrade) error {
+	if u.ControlPlane {
+		k.h.mu.Lock()
+		k.h.State.Unfinished = &upgrade.UnfinishedFacts{Version: u.Version, Role: u.Role}
+		k.h.saved()
+		k.h.mu.Unlock()
+	}
 	return k.h.call("kubeadm upgrade "+u.Version, func() error {
 		if have := "v" + k.h.onDisk("kubeadm"); have != u.Version {
 			return fmt.Errorf("kubeadm is %s and cannot upgrade to %s", have, u.Version)
@@ -141,8 +147,14 @@ func (k kubeadm) Upgrade(_ context.Context, u upgrade.KubeadmUpgrade) error {
 		}
 		k.h.Files["/var/lib/kubelet/config.yaml"] = File{"version: " + u.Version[1:] + "\n", 0o644}
 		k.h.Effects["kubeadm "+u.Version]++
+		k.h.State.Unfinished = nil
 		return nil
 	})
+}
+
+func (k kubeadm) Unfinished(context.Context) (run *upgrade.UnfinishedFacts, err error) {
+	err = k.h.call("kubeadm unfinished", func() error { run = k.h.State.Unfinished; return nil })
+	return run, err
 }
 
 type hooks struct{ h *Host }

@@ -2,7 +2,9 @@ package kubeadm
 
 import (
 	"context"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -88,5 +90,24 @@ func FuzzUpgrade(f *testing.F) {
 			want, _ := upgrade.ParseKubernetes(version)
 			require.True(t, known && have.SameMinor(want) && !have.LessThan(want))
 		}
+	})
+}
+
+// What is left of a run is read again, or said to be damaged.
+func FuzzUnfinished(f *testing.F) {
+	f.Add([]byte(`{"version":"v1.37.2","role":"First"}`))
+	f.Add([]byte(`{"version":1}`))
+	f.Add([]byte("null"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		k := newKubeadm(t, &program{})
+		require.NoError(t, os.MkdirAll(filepath.Dir(k.unfinishedPath()), 0o700))
+		require.NoError(t, os.WriteFile(k.unfinishedPath(), data, 0o600))
+		run, err := k.Unfinished(t.Context())
+		if err != nil {
+			require.ErrorContains(t, err, "is damaged")
+			return
+		}
+		require.NotNil(t, run, "a file that is there is a run")
+		require.NoError(t, check(upgrade.KubeadmUpgrade{Version: run.Version, Role: run.Role}))
 	})
 }

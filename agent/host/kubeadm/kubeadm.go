@@ -81,7 +81,13 @@ func (k *Kubeadm) Upgrade(ctx context.Context, u upgrade.KubeadmUpgrade) error {
 	if err != nil {
 		return err
 	}
-	return k.run(ctx, args)
+	if err := k.begun(u); err != nil {
+		return err
+	}
+	if err := k.run(ctx, args); err != nil {
+		return err
+	}
+	return k.ended(u)
 }
 
 // RenewCertificates renews every certificate that kubeadm manages on this host. One whose

@@ -188,3 +188,30 @@ func TestAKubeadmThatIsNotThereIsNamed(t *testing.T) {
 	var failure *Failure
 	assert.NotErrorAs(t, err, &failure)
 }
+
+// Whether kubeadm came to its end is on disk before it begins, and outlives the process
+// that ran it. A worker has its kubelet to tell.
+func TestARunThatDidNotEndWellIsUnfinishedUntilOneDoes(t *testing.T) {
+	p := &program{version: "v1.37.2", err: &command.Error{Argv: []string{"kubeadm"}, ExitCode: 1}}
+	k := newKubeadm(t, p)
+	unfinished := func() *upgrade.UnfinishedFacts {
+		run, err := k.Unfinished(t.Context())
+		require.NoError(t, err)
+		return run
+	}
+	assert.Nil(t, unfinished())
+	u := upgrade.KubeadmUpgrade{Role: v1alpha1.KubeadmFirst, Version: "v1.37.2"}
+	require.Error(t, k.Upgrade(t.Context(), u))
+	assert.Nil(t, unfinished(), "a worker")
+
+	u.ControlPlane = true
+	require.Error(t, k.Upgrade(t.Context(), u))
+	assert.Equal(t, &upgrade.UnfinishedFacts{Version: "v1.37.2", Role: v1alpha1.KubeadmFirst}, unfinished())
+	p.err = nil
+	require.NoError(t, k.Upgrade(t.Context(), u))
+	assert.Nil(t, unfinished())
+
+	require.NoError(t, os.WriteFile(filepath.Join(k.Root, k.State, "kubeadm/unfinished.json"), []byte("{"), 0o600))
+	_, err := k.Unfinished(t.Context())
+	require.ErrorContains(t, err, "run kubeadm upgrade for the version that the API server has, then remove the file")
+}

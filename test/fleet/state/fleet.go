@@ -38,6 +38,8 @@ type Fleet struct {
 	AlsoContainerd []string `json:"alsoContainerd,omitempty"`
 	// CoreDNS says that the cluster has a name server.
 	CoreDNS bool `json:"coreDNS,omitempty"`
+	// NoCluster says that the hosts have Kubernetes' packages and a runtime, and are no nodes of anything.
+	NoCluster bool `json:"noCluster,omitempty"`
 	// Layers are the lower directories of every host's disk, top first.
 	Layers []string `json:"layers,omitempty"`
 	// AptDir, Images, PauseImage and BlobDir are what the daemon serves.
@@ -171,7 +173,10 @@ func (f *Fleet) Host(name string) *Host {
 
 // AddHosts records the hosts that are missing up to the given counts. Hosts are never taken out: that is what down is for.
 func (f *Fleet) AddHosts(controlPlanes, workers int) error {
-	if controlPlanes < 1 || controlPlanes > maxControlPlanes {
+	if f.NoCluster && controlPlanes > 0 {
+		return fmt.Errorf("%d control planes: a fleet without a cluster has none", controlPlanes)
+	}
+	if (controlPlanes < 1 && !f.NoCluster) || controlPlanes > maxControlPlanes {
 		return fmt.Errorf("%d control planes: a fleet has 1 to %d", controlPlanes, maxControlPlanes)
 	}
 	if workers < 0 || workers > maxWorkers {

@@ -23,6 +23,8 @@ type Options struct {
 	// CoreDNS gives the cluster its name server, as kubeadm does by itself. Each of its releases takes minutes to build once.
 	// Without it, kubeadm upgrade wants CoreDNSUnsupportedPlugins and CoreDNSMigration ignored.
 	CoreDNS bool
+	// NoCluster leaves the hosts without one: they boot in seconds and have the packages and a running containerd.
+	NoCluster bool
 	// Progress receives one line per thing done. Nil: silence.
 	Progress io.Writer
 }

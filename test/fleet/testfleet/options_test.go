@@ -31,6 +31,7 @@ func TestBadOptionsAreRefusedWithAReason(t *testing.T) {
 		"containerd":         {func(o *Options) { o.Containerd = "latest" }, `containerd version "latest"`},
 		"also containerd":    {func(o *Options) { o.AlsoContainerd = []string{"2.4"} }, `containerd version "2.4"`},
 		"no control plane":   {func(o *Options) { o.ControlPlanes = 0 }, "0 control planes"},
+		"cluster and none":   {func(o *Options) { o.NoCluster = true }, "1 control planes: a fleet without a cluster has none"},
 		"too many of a kind": {func(o *Options) { o.Workers = 1000 }, "1000 workers"},
 	} {
 		t.Run(name, func(t *testing.T) {

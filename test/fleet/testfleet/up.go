@@ -44,7 +44,11 @@ func Up(ctx context.Context, o Options) (*Fleet, error) {
 		return nil, err
 	}
 	u := &bringUp{fleet: &Fleet{record: record}, fresh: fresh, say: newProgress(o.Progress)}
-	for _, step := range []func(context.Context) error{u.collect, u.claim, u.serve, u.layer, u.boot, u.cluster, u.kubeconfig} {
+	steps := []func(context.Context) error{u.collect, u.claim, u.serve, u.layer, u.boot}
+	if !record.NoCluster {
+		steps = append(steps, u.cluster, u.kubeconfig)
+	}
+	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return nil, fmt.Errorf("bringing up fleet %s: %w", o.Name, err)
 		}
@@ -92,7 +96,7 @@ func exactVersion(of, v string) (*semver.Version, error) {
 func (o Options) record() (record *state.Fleet, fresh bool, err error) {
 	record, err = state.Load(o.Name)
 	if errors.Is(err, state.ErrUnknown) {
-		record, fresh = &state.Fleet{Name: o.Name, Kubernetes: o.Kubernetes, Containerd: o.Containerd, CoreDNS: o.CoreDNS}, true
+		record, fresh = &state.Fleet{Name: o.Name, Kubernetes: o.Kubernetes, Containerd: o.Containerd, CoreDNS: o.CoreDNS, NoCluster: o.NoCluster}, true
 	} else if err != nil {
 		return nil, false, err
 	}
@@ -102,6 +106,9 @@ func (o Options) record() (record *state.Fleet, fresh bool, err error) {
 	}
 	if o.CoreDNS && !record.CoreDNS {
 		return nil, false, fmt.Errorf("fleet %s started without CoreDNS: take it down first", o.Name)
+	}
+	if o.NoCluster != record.NoCluster {
+		return nil, false, fmt.Errorf("fleet %s started with a cluster or without, and is asked for the other: take it down first", o.Name)
 	}
 	record.AlsoKubernetes = union(record.AlsoKubernetes, o.AlsoKubernetes)
 	record.AlsoContainerd = union(record.AlsoContainerd, o.AlsoContainerd)

@@ -54,6 +54,10 @@ type cluster struct {
 var shared *apiserver.Server
 
 func TestMain(m *testing.M) {
+	if dir := os.Getenv(agentEnv); dir != "" {
+		fmt.Fprintln(os.Stderr, "the agent ended:", beAgent(dir))
+		os.Exit(1)
+	}
 	code := m.Run()
 	if shared != nil {
 		_ = shared.Stop()

@@ -44,6 +44,8 @@ type host struct {
 	step chan struct{}
 	// beforeStart runs when the unit is about to be started; its error keeps it from starting.
 	beforeStart func() error
+	// disk is the journal's.
+	disk journal.FS
 	// fail ends operations with this reason.
 	fail string
 }
@@ -51,7 +53,7 @@ type host struct {
 func newHost(dir, name string) *host {
 	return &host{
 		name: name, machineID: "machine-" + name, bootID: "boot-1", state: store.New(dir), kubelet: oldVersion,
-		running: map[string]chan struct{}{}, runs: map[string]int{}, starts: map[string]int{},
+		disk: journal.Disk{}, running: map[string]chan struct{}{}, runs: map[string]int{}, starts: map[string]int{},
 	}
 }
 
@@ -148,7 +150,7 @@ func (h *host) Start(_ context.Context, id string) error {
 
 // work is the executor: intent before each step, result after it.
 func (h *host) work(op upgrade.Operation) error {
-	journals := journal.NewStore(h.state.Dir())
+	journals := journal.NewStoreFS(h.state.Dir(), h.disk)
 	j, err := journals.Create(op, h.bootID, time.Now)
 	if errors.Is(err, journal.ErrExists) {
 		if j, err = journals.Load(op.ID, time.Now); err == nil && j.Record().Finished() {
