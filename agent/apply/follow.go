@@ -39,8 +39,8 @@ func (a *Applier) Follow(ctx context.Context, id string, show func(journal.Recor
 	for {
 		select {
 		case <-ctx.Done():
-			record, _ := a.Store.Journal(id) // wherever it is: it goes on
-			return record, context.Cause(ctx)
+			record, _ := a.Store.Journal(id)  // wherever it is: it goes on
+			return record, context.Cause(ctx) //nolint:wrapcheck // the signal that ended the wait
 		case <-ticker.C:
 			if record, err := a.Store.Journal(id); err == nil {
 				show(record)

@@ -32,7 +32,6 @@ func uncordon(ctx context.Context, kube kubernetes.Interface, node string) error
 
 // setUnschedulable decides on a fresh reading, and writes on condition that it still holds.
 func setUnschedulable(ctx context.Context, kube kubernetes.Interface, node string, want bool) (changed bool, err error) {
-	//nolint:wrapcheck // each try says what it did
 	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		n, err := kube.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
 		if err != nil {
@@ -43,7 +42,7 @@ func setUnschedulable(ctx context.Context, kube kubernetes.Interface, node strin
 		}
 		return patch(ctx, kube, n, want)
 	})
-	return changed && err == nil, err
+	return changed && err == nil, err //nolint:wrapcheck // each try says what it did
 }
 
 func patch(ctx context.Context, kube kubernetes.Interface, n *corev1.Node, unschedulable bool) error {

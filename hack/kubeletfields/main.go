@@ -95,7 +95,11 @@ func render(fields map[string][]field, first, last int) ([]byte, error) {
 		out.WriteString("},\n")
 	}
 	out.WriteString("}\n")
-	return format.Source(out.Bytes())
+	text, err := format.Source(out.Bytes())
+	if err != nil {
+		return nil, fmt.Errorf("formatting the table: %w", err)
+	}
+	return text, nil
 }
 
 // types are the type declarations of one package; names of imports are those of each file.
@@ -143,7 +147,7 @@ func readTypes(dir string) (types, error) {
 	t := types{}
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
-		return t, err
+		return t, fmt.Errorf("listing %s: %w", dir, err)
 	}
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {
@@ -151,7 +155,7 @@ func readTypes(dir string) (types, error) {
 		}
 		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
 		if err != nil {
-			return t, err
+			return t, fmt.Errorf("reading %s: %w", file, err)
 		}
 		t.take(parsed)
 	}

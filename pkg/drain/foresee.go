@@ -238,13 +238,8 @@ func (f *foresight) unready(pod *corev1.Pod) (why string, starting bool) {
 	case pod.DeletionTimestamp != nil:
 		return "being deleted", false
 	}
-	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-		if w := c.State.Waiting; w != nil && w.Reason != "" && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
-			return w.Reason, false
-		}
-		if c.State.Terminated != nil && c.State.Terminated.ExitCode != 0 {
-			return "container " + c.Name + " has failed", false
-		}
+	if fault := containerFault(pod); fault != "" {
+		return fault, false
 	}
 	since := pod.CreationTimestamp.Time
 	for _, c := range pod.Status.Conditions {
@@ -259,6 +254,19 @@ func (f *foresight) unready(pod *corev1.Pod) (why string, starting bool) {
 		return "not ready since " + since.UTC().Format(time.RFC3339), false
 	}
 	return "still starting", true
+}
+
+// containerFault is what keeps a container of a pod from running; "" for nothing that time would not cure.
+func containerFault(pod *corev1.Pod) string {
+	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if w := c.State.Waiting; w != nil && w.Reason != "" && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
+			return w.Reason
+		}
+		if c.State.Terminated != nil && c.State.Terminated.ExitCode != 0 {
+			return "container " + c.Name + " has failed"
+		}
+	}
+	return ""
 }
 
 // conclude words the whole.

@@ -130,19 +130,23 @@ func afterStep(f *upgrade.Facts, step upgrade.Step) {
 			f.Kubelet = &k
 		}
 	case upgrade.StepSwitchSource:
-		f.Packages.Sources = slices.Clone(f.Packages.Sources)
-		for i := range f.Packages.Sources {
-			if s := &f.Packages.Sources[i]; s.File == step.Source.File && s.URI == step.Source.From {
-				s.URI = step.Source.To
-				if step.Source.Was != nil {
-					s.Suites, s.Components, s.SignedBy = step.Source.Suites, step.Source.Components, step.Source.SignedBy
-				}
-			}
-		}
+		switched(f, step.Source)
 	case upgrade.StepReboot:
 		f.Reboot = upgrade.RebootFacts{}
 	case upgrade.StepVerify:
 		afterVerify(f, step.Expect)
+	}
+}
+
+func switched(f *upgrade.Facts, change *upgrade.SourceChange) {
+	f.Packages.Sources = slices.Clone(f.Packages.Sources)
+	for i := range f.Packages.Sources {
+		if s := &f.Packages.Sources[i]; s.File == change.File && s.URI == change.From {
+			s.URI = change.To
+			if change.Was != nil {
+				s.Suites, s.Components, s.SignedBy = change.Suites, change.Components, change.SignedBy
+			}
+		}
 	}
 }
 

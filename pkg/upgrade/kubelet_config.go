@@ -68,8 +68,10 @@ func parseRaw(raw *runtime.RawExtension) (map[string]any, error) {
 	if raw == nil || len(raw.Raw) == 0 {
 		return nil, nil
 	}
-	err := json.Unmarshal(raw.Raw, &config)
-	return config, err
+	if err := json.Unmarshal(raw.Raw, &config); err != nil {
+		return nil, fmt.Errorf("is no JSON object: %w", err)
+	}
+	return config, nil
 }
 
 // empty says that nothing is wished for.

@@ -156,35 +156,41 @@ func article(kind string) string {
 // scalarProblem is what is wrong with a value for its type; "" for nothing.
 func scalarProblem(value any, kind string) string {
 	text, isText := value.(string)
-	number, isNumber := value.(float64)
-	_, isBool := value.(bool)
 	shown := fmt.Sprintf("%v", value)
 	if isText {
 		shown = strconv.Quote(text)
 	}
-	fits := false
+	if !fits(value, kind) {
+		return shown
+	}
+	return ""
+}
+
+// fits says whether a value is one of a type.
+func fits(value any, kind string) bool {
+	text, isText := value.(string)
+	number, isNumber := value.(float64)
+	_, isBool := value.(bool)
+	whole := isNumber && number == math.Trunc(number)
 	switch kind {
 	case "string":
-		fits = isText
+		return isText
 	case "bool":
-		fits = isBool
+		return isBool
 	case "float":
-		fits = isNumber
+		return isNumber
 	case "int", "int64":
-		fits = isNumber && number == math.Trunc(number) && math.Abs(number) <= 1<<53
+		return whole && math.Abs(number) <= 1<<53
 	case "int32":
-		fits = isNumber && number == math.Trunc(number) && number >= math.MinInt32 && number <= math.MaxInt32
+		return whole && number >= math.MinInt32 && number <= math.MaxInt32
 	case "duration":
 		_, err := time.ParseDuration(text)
-		fits = isText && err == nil
+		return isText && err == nil
 	case "quantity":
 		_, err := resource.ParseQuantity(text)
-		fits = isText && err == nil || isNumber
+		return isText && err == nil || isNumber
 	}
-	if fits {
-		return ""
-	}
-	return shown
+	return false
 }
 
 // restartFields are those that a restarted kubelet takes up while its pods stay as they are:

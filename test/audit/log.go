@@ -142,9 +142,10 @@ func (l Log) MostWatches() int {
 		if e.Verb != "watch" {
 			continue
 		}
-		if e.Stage == "ResponseStarted" {
+		switch e.Stage {
+		case "ResponseStarted":
 			open++
-		} else if e.Stage == "ResponseComplete" {
+		case "ResponseComplete":
 			open--
 		}
 		most = max(most, open)

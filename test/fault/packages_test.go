@@ -16,8 +16,8 @@ import (
 func (m *machine) requireOldOrNew(rec journal.Record, where string) {
 	m.t.Helper()
 	version := m.slowAt()
-	switch {
-	case rec.State == journal.Successful:
+	switch rec.State {
+	case journal.Successful:
 		require.Equal(m.t, "2.0", version, where)
 	default:
 		require.Equal(m.t, "1.0", version, "%s: %s", where, rec.Message)

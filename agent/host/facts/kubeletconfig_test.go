@@ -82,12 +82,12 @@ func TestTheConfigurationIsMergedAsTheKubeletMergesIt(t *testing.T) {
 
 	k = &upgrade.ComponentFacts{Flags: []string{"--v=2"}}
 	require.NoError(t, g.kubeletConfiguration(k))
-	assert.Equal(t, 110.0, k.Configuration["maxPods"], "a process that was told of no directory has read none")
+	assert.EqualValues(t, 110, k.Configuration["maxPods"], "a process that was told of no directory has read none")
 	assert.Len(t, k.DropIns, 3, "what is there is told all the same")
 
 	k = &upgrade.ComponentFacts{ConfigArgs: &upgrade.ConfigArgsFacts{Value: "--config-dir " + upgrade.KubeletDropInDir + "/"}}
 	require.NoError(t, g.kubeletConfiguration(k))
-	assert.Equal(t, 200.0, k.Configuration["maxPods"], "where none runs, what it would read counts")
+	assert.EqualValues(t, 200, k.Configuration["maxPods"], "where none runs, what it would read counts")
 }
 
 func TestABrokenDropInIsAFaultUnlessItIsRefits(t *testing.T) {

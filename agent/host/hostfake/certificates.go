@@ -40,7 +40,7 @@ func (s staticPods) Container(_ context.Context, component string) (id string, e
 		if s.h.Pods[component] != "" {
 			id = fmt.Sprintf("%s-%d", component, s.h.Containers[component])
 		}
-		return runtime{s.h}.up()
+		return runtime(s).up()
 	})
 	return id, err
 }
