@@ -123,7 +123,10 @@ func (h *Host) WithCertificates(end time.Time) *Host {
 func (h *Host) run(component string) {
 	h.Pods[component] = h.Manifests[component]
 	h.Containers[component]++
-	h.Loaded[component] = h.Files[loads[component]].Content
+	delete(h.Loaded, component)
+	if text := h.Files[loads[component]].Content; text != "" {
+		h.Loaded[component] = text
+	}
 }
 
 // Host is the fake as steps see it.

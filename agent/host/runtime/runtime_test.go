@@ -271,7 +271,7 @@ func TestAContainerHasTheNameOfItsImageAlsoWhenItWasStartedByID(t *testing.T) {
 	d.containers["x"] = &runtimev1.Container{Id: "x", Labels: labels, Image: &runtimev1.ImageSpec{Image: "sha256:abc"}}
 	containers, err := start(t, d).Containers(t.Context())
 	require.NoError(t, err)
-	assert.Equal(t, []Container{{Name: "etcd", Namespace: "kube-system", Image: "registry.k8s.io/etcd:3.6.4-0"}}, containers)
+	assert.Equal(t, []Container{{ID: "x", Name: "etcd", Namespace: "kube-system", Image: "registry.k8s.io/etcd:3.6.4-0"}}, containers)
 }
 
 func TestTheTagOfAnImageName(t *testing.T) {
