@@ -475,7 +475,7 @@ func TestEtcdThatAnEarlierHopBringsIsNotJudgedBeforeItIsThere(t *testing.T) {
 		"it is what is there":         {"v1.33.1", upgrade.FindingEtcdTooOld},
 	} {
 		t.Run(name, func(t *testing.T) {
-			objects := strings.Replace(controlPlane("cp-1", tc.now, "v1.34.1"), "kubelet: v1.34.1", "kubelet: v1.33.9", 1) + controlPlane("peer", "v1.33.9", "v1.33.9")
+			objects := strings.Replace(controlPlane("cp-1", tc.now, "v1.34.1"), "kubelet: v1.34.1", "kubelet: v1.33.9", 1) + withEtcd("peer", "v1.33.9", "3.5.26", "v1.33.9")
 			list, err := planned(t, objects, controlPlaneFacts("cp-1", tc.now, "3.5.16", ""), "cp-1")
 			require.NoError(t, err)
 			item := list.Items[0]

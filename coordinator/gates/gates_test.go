@@ -10,6 +10,7 @@ import (
 	"github.com/refit-dev/refit/coordinator/fleet"
 	. "github.com/refit-dev/refit/coordinator/fleet/fleettest"
 	"github.com/refit-dev/refit/coordinator/gates"
+	"github.com/refit-dev/refit/pkg/upgrade"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -283,12 +284,24 @@ func TestABudgetIsUsedUpAndNeverExceeded(t *testing.T) {
 	}
 }
 
+// towards134 is a control plane with etcd that has a plan to go to v1.34.
+func towards134(etcd string) Edit {
+	return Of(func(m *v1alpha1.Machine) {
+		m.Status.Versions = &v1alpha1.ObservedVersions{
+			Kubelet: "v1.33.9", Etcd: etcd, ControlPlane: &v1alpha1.ObservedControlPlane{APIServer: "v1.33.9"},
+		}
+		m.Status.Assignment.Target.Versions = v1alpha1.Versions{ControlPlane: "v1.34.9"}
+	})
+}
+
 func TestControlPlaneAndEtcdMembersGoOneAtATime(t *testing.T) {
 	wide := maxUnavailable(intstr.FromInt32(3))
 	for name, tc := range map[string]struct {
 		fleet  *Builder
 		reason string
 	}{
+		"an etcd too old on a peer":    {New().Machine("cp1", "", plane, towards134("3.5.24")).Machine("cp2", "", plane, towards134("3.5.21")), upgrade.FindingEtcdTooOld},
+		"no etcd that is too old":      {New().Machine("cp1", "", plane, towards134("3.5.24")).Machine("cp2", "", plane, towards134("3.5.26")), ""},
 		"all well":                     {New().Deployment("cp", wide).Machine("cp1", "cp", plane).Machine("cp2", "cp", plane), ""},
 		"another one in a slot":        {New().Deployment("cp", wide).Machine("cp1", "cp", plane).Machine("cp2", "cp", plane, InSlot(v1alpha1.DisruptionRestart)), gates.ReasonControlPlaneBusy},
 		"an etcd host in a slot":       {New().Deployment("cp", wide).Machine("cp1", "cp", plane).Machine("e1", "cp", v1alpha1.RoleEtcd, InSlot(v1alpha1.DisruptionNone)), gates.ReasonControlPlaneBusy},

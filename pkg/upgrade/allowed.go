@@ -58,7 +58,7 @@ func (v *View) allowControlPlane(host HostState, hop Version) *Blocked {
 	if lagging := v.lagging(hop); len(lagging) > 0 && hop.MinorsAhead(now) > 0 {
 		return wait(ReasonWaitingForKubelets, "an API server %s would leave these kubelets too far behind: %s; upgrade them first", hop, nameHosts(lagging))
 	}
-	return nil
+	return v.etcdMembers(host, hop)
 }
 
 // peersBehind names the control planes that a hop would leave more than one minor behind.

@@ -100,14 +100,13 @@ func etcdFloor(p *planner) []Finding {
 		return []Finding{failure(FindingFactUnknown, "the version of etcd on this host is %q, which is no version, so it is not known whether it can go to 3.6: see that it runs; the host is looked at again by itself", control.Etcd)}
 	}
 	next, _ := ParseRelease(etcdNextMinor)
-	floor, _ := ParseRelease(etcdFloor36)
 	zombies, _ := ParseRelease(etcdZombies)
 	switch {
 	case !have.Version.LessThan(next) || !have.Version.LessThan(zombies):
 		return nil
 	case p.in.EtcdMoved:
 		return []Finding{warning(FindingEtcdTooOld, "etcd of this host runs %s now, and %s brings etcd 3.6, which needs etcd %s to have run before: the hop before this one brings another etcd, which one is looked at again when it is there, and one that is too old is refused then", control.Etcd, p.want.controlPlane.Raw(), etcdFloor36)}
-	case have.Version.LessThan(floor):
+	case etcdTooOld(have.Version):
 		return []Finding{failure(FindingEtcdTooOld, "etcd of this host runs %s, and %s brings etcd 3.6, which may not start on what etcd before %s has written of its members: go to the newest patch of v1.33 first, whose etcd sets that right, then retry", control.Etcd, p.want.controlPlane.Raw(), etcdFloor36)}
 	}
 	return []Finding{warning(FindingEtcdMembership, "etcd of this host runs %s, and %s brings etcd 3.6, in which members that were removed long ago may come back unless etcd %s has run before: compare the member list with the hosts before and after", control.Etcd, p.want.controlPlane.Raw(), etcdZombies)}

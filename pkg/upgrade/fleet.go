@@ -27,6 +27,9 @@ type HostState struct {
 	Managed bool
 	// Wish is spec.versions of a managed host.
 	Wish v1alpha1.Versions
+	// EtcdMoved says that a hop before this one, foreseen and not done, brings another etcd:
+	// which one is not known before it is there.
+	EtcdMoved bool
 	// OSPending says that spec.os or spec.kubelet.configuration asks for something that is not observed.
 	OSPending bool
 	// RenewalDue says that certificates of the host are due for the renewal that spec asks for.

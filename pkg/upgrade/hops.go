@@ -131,6 +131,7 @@ func (h HostState) After(t v1alpha1.Target) HostState {
 	}
 	if v := string(t.ControlPlane); v != "" {
 		h.Versions.ControlPlane = &v1alpha1.ObservedControlPlane{APIServer: v, ControllerManager: v, Scheduler: v}
+		h.EtcdMoved = true // kubeadm brings the etcd of its own version
 	}
 	if t.Etcd != "" {
 		h.Versions.Etcd = string(t.Etcd)

@@ -1,0 +1,40 @@
+package plan_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/refit-dev/refit/pkg/preview"
+	"github.com/refit-dev/refit/pkg/upgrade"
+)
+
+// withEtcd is a control plane that reports its etcd.
+func withEtcd(name, seen, etcd, wish string) string {
+	return strings.Replace(controlPlane(name, seen, wish), "containerRuntime:", "etcd: "+etcd+", containerRuntime:", 1)
+}
+
+func TestNoControlPlaneIsPlannedWhileTheEtcdOfAPeerIsTooOld(t *testing.T) {
+	objects, plain, facts := "", "", ""
+	for name, etcd := range map[string]string{"cp-1": "3.5.24", "cp-2": "3.5.21", "cp-3": "3.5.24"} {
+		objects += withEtcd(name, "v1.33.9", etcd, "v1.34.9")
+		plain += controlPlane(name, "v1.33.9", "v1.34.9")
+		facts += controlPlaneFacts(name, "v1.33.9", etcd, "--v=2")
+	}
+	for name, given := range map[string][2]string{"by what the Machines report": {objects, ""}, "by the facts": {plain, facts}} {
+		t.Run(name, func(t *testing.T) {
+			list, err := planned(t, given[0], given[1])
+			require.NoError(t, err)
+			require.Len(t, list.Items, 3)
+			for _, item := range list.Items {
+				assert.Equal(t, preview.StateRefused, item.State, item.Machine)
+				assert.Empty(t, item.Hops, item.Machine)
+				require.NotNil(t, item.Refusal)
+				assert.Equal(t, upgrade.FindingEtcdTooOld, item.Refusal.Reason)
+				assert.Contains(t, item.Refusal.Message, "cp-2 (3.5.21)")
+			}
+		})
+	}
+}
