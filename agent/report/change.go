@@ -59,7 +59,8 @@ func Due(change Change, want v1alpha1.MachineStatus, lastWrite time.Time) (at ti
 func own(s v1alpha1.MachineStatus) v1alpha1.MachineStatus {
 	out := v1alpha1.MachineStatus{
 		Host: s.Host, Versions: s.Versions, OS: s.OS, Kubelet: s.Kubelet, Plan: s.Plan, Accepted: s.Accepted,
-		HostFailure: s.HostFailure, PassedMinors: s.PassedMinors, ObservedGeneration: s.ObservedGeneration, ObservedEpoch: s.ObservedEpoch,
+		HostFailure: s.HostFailure, PassedMinors: s.PassedMinors, RequestedAPIs: s.RequestedAPIs,
+		ObservedGeneration: s.ObservedGeneration, ObservedEpoch: s.ObservedEpoch,
 	}
 	if s.LastOperation != nil {
 		op := *s.LastOperation

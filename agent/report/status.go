@@ -71,19 +71,23 @@ func Status(s State) v1alpha1.MachineStatus {
 		// The other machine's plan is not on this one. Its acceptance and outcome stay:
 		// without them its grant, still in the API, would pass for one that never ran.
 		base.Host, base.Versions, base.OS, base.Kubelet, base.Plan = nil, nil, nil, nil, nil
+		base.RequestedAPIs = nil
 	}
 	out := v1alpha1.MachineStatus{
 		Host: base.Host, Versions: base.Versions, OS: base.OS, Kubelet: base.Kubelet,
 		Plan: base.Plan, Accepted: base.Accepted, LastOperation: base.LastOperation,
 		ObservedGeneration: base.ObservedGeneration,
 		ObservedEpoch:      max(base.ObservedEpoch, s.Epoch),
-		HostFailure:        s.Failure, PassedMinors: s.Passed,
+		HostFailure:        s.Failure, PassedMinors: s.Passed, RequestedAPIs: base.RequestedAPIs,
 	}
 	if s.Facts != nil {
 		out.Host, out.Versions, out.OS = s.Facts.Identity(), s.Facts.Versions(), s.Facts.ObservedOS(s.Spec.OS)
 		out.Kubelet = s.Facts.ObservedKubelet(s.Spec)
 		out.OS.Unmet = unmet(s)
 		out.OS.RebootStays = shorten(upgrade.StayingReboot(*s.Facts, s.Rebooted), maxText)
+		if asked, known := s.Facts.RequestedAPIs(); known {
+			out.RequestedAPIs = asked
+		}
 	}
 	if s.Accepted != "" {
 		out.Accepted = &v1alpha1.Acceptance{GrantID: s.Accepted}

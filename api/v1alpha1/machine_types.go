@@ -43,7 +43,7 @@ type MachineList struct {
 }
 
 // MachineStatus has two writers. The agent owns host, versions, os, kubelet, plan,
-// accepted, lastOperation, hostFailure, passedMinors, observedGeneration, observedEpoch and the
+// accepted, lastOperation, hostFailure, passedMinors, requestedAPIs, observedGeneration, observedEpoch and the
 // conditions of AgentConditions. The coordinator owns the rest.
 type MachineStatus struct {
 	// Host identifies the machine behind the name. Written by the agent.
@@ -77,6 +77,12 @@ type MachineStatus struct {
 	// +listMapKey=minor
 	// +kubebuilder:validation:MaxItems=20
 	PassedMinors []PassedMinor `json:"passedMinors,omitempty"`
+	// RequestedAPIs are the APIs that go away and that clients have asked this host's API server for since it
+	// started. No control plane of the cluster is the first to go to a minor without one of them. Written by the agent.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	RequestedAPIs []RequestedAPI `json:"requestedAPIs,omitempty"`
 	// ObservedGeneration is the spec generation that the plan is for. Written by the agent.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
@@ -412,4 +418,14 @@ type PassedMinor struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Message string `json:"message,omitempty"`
+}
+
+// RequestedAPI is an API that goes away and that somebody still asks for.
+type RequestedAPI struct {
+	// Name of the API, such as flowschemas.v1beta3.flowcontrol.apiserver.k8s.io.
+	// +kubebuilder:validation:MaxLength=512
+	Name string `json:"name"`
+	// RemovedIn is the first minor without it, such as v1.32.
+	// +kubebuilder:validation:MaxLength=32
+	RemovedIn string `json:"removedIn"`
 }

@@ -123,6 +123,9 @@ func newHost(in Host, now time.Time) *host {
 		s := &h.Machine.Status
 		s.Host, s.Versions, s.OS = h.facts.Identity(), h.facts.Versions(), h.facts.ObservedOS(h.Machine.Spec.OS)
 		s.Kubelet = h.facts.ObservedKubelet(h.Machine.Spec)
+		if asked, known := h.facts.RequestedAPIs(); known {
+			s.RequestedAPIs = asked
+		}
 		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionCertificatesExpiring) // of other facts
 		if due := upgrade.RenewalCondition(h.Machine.Spec, h.facts.Certs, now); due != nil {
 			meta.SetStatusCondition(&s.Conditions, *due)

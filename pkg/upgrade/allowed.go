@@ -58,6 +58,9 @@ func (v *View) allowControlPlane(host HostState, hop Version) *Blocked {
 	if lagging := v.lagging(hop); len(lagging) > 0 && hop.MinorsAhead(now) > 0 {
 		return wait(ReasonWaitingForKubelets, "an API server %s would leave these kubelets too far behind: %s; upgrade them first", hop, nameHosts(lagging))
 	}
+	if blocked := v.clientsLeft(host, hop); blocked != nil {
+		return blocked
+	}
 	return v.etcdMembers(host, hop)
 }
 

@@ -46,7 +46,7 @@ func removedAPIs(p *planner) []Finding {
 	}
 	var gone []string
 	for _, api := range control.DeprecatedAPIs {
-		removed, ok := ParseKubernetes("v" + strings.TrimPrefix(api.RemovedRelease, "v") + ".0")
+		removed, ok := removedIn(api.RemovedRelease)
 		if ok && p.want.controlPlane.MinorsAhead(removed) >= 0 {
 			gone = append(gone, apiName(api)+" (gone from v"+strings.TrimPrefix(api.RemovedRelease, "v")+" on)")
 		}
@@ -74,8 +74,10 @@ func apiName(api DeprecatedAPIFacts) string {
 }
 
 // ignores says that spec lets a finding pass by its name.
-func (p *planner) ignores(reason string) bool {
-	k := p.in.Spec.Kubeadm
+func (p *planner) ignores(reason string) bool { return ignores(p.in.Spec, reason) }
+
+func ignores(spec v1alpha1.MachineSpec, reason string) bool {
+	k := spec.Kubeadm
 	return k != nil && slices.Contains(k.IgnorePreflightErrors, v1alpha1.PreflightID(reason))
 }
 

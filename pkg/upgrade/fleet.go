@@ -27,6 +27,10 @@ type HostState struct {
 	Managed bool
 	// Wish is spec.versions of a managed host.
 	Wish v1alpha1.Versions
+	// RequestedAPIs are the APIs that go away and that clients asked the host's API server for.
+	RequestedAPIs []v1alpha1.RequestedAPI
+	// RemovedAPIsPass says that spec vouches for those clients.
+	RemovedAPIsPass bool
 	// EtcdMoved says that a hop before this one, foreseen and not done, brings another etcd:
 	// which one is not known before it is there.
 	EtcdMoved bool
@@ -83,6 +87,7 @@ func StateOf(m *v1alpha1.Machine, node *NodeState, facts *Facts) HostState {
 	h.OSPending = osPending(m) || configurationPending(m)
 	h.RenewalDue = RenewalReported(m.Spec, m.Status) != ""
 	h.Sidelined = m.Spec.Paused || m.Spec.Availability == v1alpha1.AvailabilityOutOfService || Failed(m)
+	h.RequestedAPIs, h.RemovedAPIsPass = m.Status.RequestedAPIs, ignores(m.Spec, FindingRemovedAPI)
 	h.PackagesBroken = packagesBroken(m, facts)
 	h.First = m.Status.Assignment != nil && m.Status.Assignment.KubeadmRole == v1alpha1.KubeadmFirst
 	return h
