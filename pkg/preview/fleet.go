@@ -51,6 +51,7 @@ func New(in Input) PlanList {
 	all := upgrade.Fleet{Hosts: slices.Clone(in.Unmanaged)}
 	for _, h := range in.Hosts {
 		one := newHost(h, in.Now)
+		one.forget()
 		f.hosts[h.Machine.Name] = one
 		all.Hosts = append(all.Hosts, one.state())
 	}
@@ -202,6 +203,12 @@ func (f *fleet) judge(hop upgrade.Hop) *upgrade.Blocked {
 	if err != nil {
 		return err
 	}
+	if unasked := h.unasked(assignment.Target); len(unasked) > 0 {
+		if len(plan.Steps) == 0 {
+			return &upgrade.Blocked{Reason: FindingCandidatesUnknown, Message: unaskedMessage(unasked)}
+		}
+		h.note(upgrade.Finding{Severity: upgrade.SeverityWarning, Reason: FindingCandidatesUnknown, Message: unaskedMessage(unasked)})
+	}
 	if published := h.published(assignment); published != nil {
 		plan.Hash, plan.Disruption, plan.Findings = published.Hash, published.Disruption, published.Findings
 	}
@@ -227,7 +234,7 @@ func (h *host) add(plan upgrade.Plan, a v1alpha1.Assignment, hops *int) {
 func (h *host) draft(a v1alpha1.Assignment, now time.Time) (upgrade.Plan, *upgrade.Blocked) {
 	in := upgrade.PlanInput{
 		Machine: h.Machine.Name, Spec: h.Machine.Spec, Assignment: a, Facts: h.facts,
-		Record: h.record(), Now: now, Estimate: h.reported,
+		Record: h.record(), Now: now, Estimate: h.reported || len(h.unasked(a.Target)) > 0,
 		EtcdMoved: h.etcdMoved(), Kubelet: h.Machine.Status.Kubelet,
 	}
 	if h.reported {

@@ -86,8 +86,12 @@ func notFound(order Ordering, candidates []Candidate, name, version string) *Blo
 	if len(sources) < 2 {
 		offer = "offers"
 	}
-	return refuse(ReasonVersionNotFound, "no package %s with version %s: looked in %s, which %s %s; correct the version in spec, or add the repository that has it to spec.packageSources",
-		name, version, listOr(sources, "no repository"), offer, listOr(offered[:min(len(offered), shownVersions)], "no version of it"))
+	what, correct := name+" with version "+version, "the version"
+	if version == "" {
+		what, correct = name, "its name"
+	}
+	return refuse(ReasonVersionNotFound, "no package %s: looked in %s, which %s %s; correct %s in spec, or add the repository that has it to spec.packageSources",
+		what, listOr(sources, "no repository"), offer, listOr(offered[:min(len(offered), shownVersions)], "no version of it"), correct)
 }
 
 func listOr(items []string, none string) string {

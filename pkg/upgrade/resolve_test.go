@@ -85,3 +85,16 @@ func TestWhereAVersionWasLookedForIsSaidInASentence(t *testing.T) {
 	_, err = ResolvePackage(CompareDeb, append(one, candidate("kubelet", "1.36.2-1.1", "https://b.example")), "kubelet", "1.36.4")
 	assert.Contains(t, requireBlocked(t, err, ReasonVersionNotFound).Message, "looked in https://a.example, https://b.example, which offer 1.36.3-1.1, 1.36.2-1.1;")
 }
+
+func TestAPackageThatIsNotFoundIsNamedWithAVersionOnlyWhereOneWasAskedFor(t *testing.T) {
+	for version, says := range map[string]string{
+		"":    "no package htop: looked in http://deb.example/debian, which offers no version of it; correct its name in spec",
+		"3.2": "no package htop with version 3.2: looked in http://deb.example/debian, which offers no version of it; correct the version in spec",
+	} {
+		t.Run("version "+version, func(t *testing.T) {
+			blocked := notFound(CompareDeb, candidatesOf(nil, []string{"2.1.4"}), "htop", version)
+			assert.Equal(t, ReasonVersionNotFound, blocked.Reason)
+			assert.Contains(t, blocked.Message, says)
+		})
+	}
+}

@@ -130,8 +130,12 @@ func outdatedPackages(spec v1alpha1.MachineSpec, status v1alpha1.MachineStatus) 
 	seen, order := observedPackages(status)
 	var out []string
 	for _, p := range spec.OS.Packages {
-		have := seen[p.Name]
+		have, looked := seen[p.Name]
 		switch {
+		case p.State == v1alpha1.PackageAbsent && isProtected(p.Name, kernelOf(status)):
+			out = append(out, fmt.Sprintf("package %s is wanted absent, and the host needs it", p.Name))
+		case p.State == v1alpha1.PackageAbsent && !looked:
+			out = append(out, fmt.Sprintf("package %s is wanted absent, and it is not known whether it is installed", p.Name))
 		case p.State == v1alpha1.PackageAbsent && have != "":
 			out = append(out, fmt.Sprintf("package %s %s is installed, wanted absent", p.Name, have))
 		case p.State != v1alpha1.PackageAbsent && have == "":
@@ -141,6 +145,13 @@ func outdatedPackages(spec v1alpha1.MachineSpec, status v1alpha1.MachineStatus) 
 		}
 	}
 	return out
+}
+
+func kernelOf(status v1alpha1.MachineStatus) string {
+	if status.OS == nil {
+		return ""
+	}
+	return status.OS.Kernel
 }
 
 // observedPackages are the reported packages, and how their manager orders versions.

@@ -125,3 +125,28 @@ func TestAControlPlaneThatSpecDoesNotNameIsNotUpToDate(t *testing.T) {
 	_, err = NewPlan(PlanInput{Machine: "w1", Spec: worker(), Facts: silent})
 	requireBlocked(t, err, ReasonRoleMismatch)
 }
+
+func TestAPackageThatIsNotReportedIsNotTakenForAbsent(t *testing.T) {
+	for name, tc := range map[string]struct {
+		pkg  string
+		seen []v1alpha1.ObservedPackage
+		says string
+	}{
+		"reported as absent":       {"telnet", []v1alpha1.ObservedPackage{{Name: "telnet"}}, ""},
+		"not reported":             {"telnet", []v1alpha1.ObservedPackage{{Name: "htop"}}, "package telnet is wanted absent, and it is not known whether it is installed"},
+		"nothing is reported":      {"telnet", nil, "package telnet is wanted absent, and it is not known whether it is installed"},
+		"one that the host needs":  {"openssh-server", []v1alpha1.ObservedPackage{{Name: "openssh-server"}}, "package openssh-server is wanted absent, and the host needs it"},
+		"likewise, not looked for": {"openssh-server", nil, "package openssh-server is wanted absent, and the host needs it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := worker()
+			spec.OS = &v1alpha1.OSSpec{Packages: []v1alpha1.Package{{Name: tc.pkg, State: v1alpha1.PackageAbsent}}}
+			ok, reason, message := UpToDate(spec, v1alpha1.MachineStatus{Versions: &v1alpha1.ObservedVersions{}, OS: &v1alpha1.ObservedOS{ID: "debian", Packages: tc.seen}})
+			assert.Equal(t, tc.says == "", ok)
+			if tc.says != "" {
+				assert.Equal(t, ReasonOutdated, reason)
+				assert.Equal(t, tc.says, message)
+			}
+		})
+	}
+}
