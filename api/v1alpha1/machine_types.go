@@ -81,7 +81,7 @@ type MachineStatus struct {
 	// started. No control plane of the cluster is the first to go to a minor without one of them. Written by the agent.
 	// +optional
 	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:MaxItems=32
 	RequestedAPIs []RequestedAPI `json:"requestedAPIs,omitempty"`
 	// ObservedGeneration is the spec generation that the plan is for. Written by the agent.
 	// +optional

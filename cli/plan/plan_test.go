@@ -628,26 +628,27 @@ func TestAReleaseInBetweenIsOneThatEveryControlPlaneCanGet(t *testing.T) {
 		indexes func(name string) string
 		way     string
 		says    string
+		unasked string
 	}{
 		"a mirror that lags behind": {func(name string) string {
 			if name == "cp-2" {
 				return offering("v1.35", "1.35.9") + offering("v1.36", "1.36.3") + offering("v1.37", "1.37.2")
 			}
 			return whole
-		}, "v1.35.9", ""},
+		}, "v1.35.9", "", ""},
 		"a host whose repositories are not known is asked for nothing": {func(name string) string {
 			if name == "cp-2" {
 				return offering("v1.37", "1.37.2")
 			}
 			return whole
-		}, "v1.35.10", ""},
+		}, "v1.35.10", "", "the package sources of cp-1 offer; those of cp-2 were not asked"},
 		"nothing in common": {func(name string) string {
 			if name == "cp-2" {
 				return offering("v1.35", "1.35.8") + offering("v1.36", "1.36.3") + offering("v1.37", "1.37.2")
 			}
 			return whole
-		}, "", "the package sources of cp-1, cp-2 offer no release of v1.35 that all of them can get"},
-		"no minor in between": {func(string) string { return offering("v1.37", "1.37.2") }, "", "refit-agent facts --minor v1.35 --minor v1.36 prints on the control-plane hosts"},
+		}, "", "the package sources of cp-1, cp-2 offer no release of v1.35 that all of them can get", ""},
+		"no minor in between": {func(string) string { return offering("v1.37", "1.37.2") }, "", "refit-agent facts --minor v1.35 --minor v1.36 prints on the control-plane hosts", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects, facts := threeMinors([]string{"cp-1", "cp-2"}, tc.indexes)
@@ -657,6 +658,14 @@ func TestAReleaseInBetweenIsOneThatEveryControlPlaneCanGet(t *testing.T) {
 			if tc.says == "" {
 				require.Nil(t, cp.Refusal)
 				assert.EqualValues(t, tc.way, cp.Hops[0].Target.ControlPlane)
+				for _, f := range cp.Findings {
+					unasked := tc.unasked != "" && strings.HasPrefix(f.Message, "v1.35")
+					if f.Reason == preview.FindingReleaseChosen && unasked {
+						assert.Equal(t, upgrade.SeverityWarning, f.Severity)
+						assert.Contains(t, f.Message, tc.unasked)
+					}
+					assert.Equal(t, tc.unasked != "", strings.Contains(f.Message, "not asked"), f.Message)
+				}
 				return
 			}
 			require.NotNil(t, cp.Refusal)

@@ -17,11 +17,14 @@ type between struct {
 	releases map[string]string
 	// apart are the minors that hosts offer, but no release of them in common.
 	apart map[string][]string
+	// asked are the hosts whose sources are known, and unasked the other control planes
+	// that pass through a minor: the cluster waits for what their agents say.
+	asked, unasked map[string][]string
 }
 
 func (f *fleet) readBetween(hosts []Host) {
-	f.between = between{releases: map[string]string{}, apart: map[string][]string{}}
-	offered, names := map[string][][]upgrade.Version{}, map[string][]string{}
+	f.between = between{releases: map[string]string{}, apart: map[string][]string{}, asked: map[string][]string{}, unasked: map[string][]string{}}
+	offered, names := map[string][][]upgrade.Version{}, f.between.asked
 	for _, in := range hosts {
 		h := f.hosts[in.Machine.Name]
 		for _, minor := range f.passed {
@@ -30,6 +33,8 @@ func (f *fleet) readBetween(hosts []Host) {
 			}
 			if releases, known := h.releases(minor); known && h.state().IsControlPlane() {
 				offered[minor], names[minor] = append(offered[minor], releases), append(names[minor], h.Machine.Name)
+			} else if h.state().IsControlPlane() && slices.Contains(h.passes(), minor) {
+				f.between.unasked[minor] = append(f.between.unasked[minor], h.Machine.Name)
 			}
 		}
 	}
@@ -79,9 +84,21 @@ func (f *fleet) chosen(h *host, hop upgrade.Hop) {
 	if !ok || wish == nil || to == wish.ControlPlane || f.between.releases[v.Minor()] != string(to) {
 		return
 	}
-	h.note(upgrade.Finding{Severity: upgrade.SeverityInfo, Reason: FindingReleaseChosen, Message: fmt.Sprintf(
-		"%s is passed through with %s, the newest release that the package sources of the control-plane hosts offer",
-		v.Minor(), v)})
+	h.note(f.between.finding(v))
+}
+
+// finding says of whose package sources a release is the newest, and whose are not known:
+// without them the cluster itself says HopVersionUnknown.
+func (b *between) finding(v upgrade.Version) upgrade.Finding {
+	minor := v.Minor()
+	unasked := b.unasked[minor]
+	if len(unasked) == 0 || len(b.asked[minor]) == 0 {
+		return upgrade.Finding{Severity: upgrade.SeverityInfo, Reason: FindingReleaseChosen, Message: fmt.Sprintf(
+			"%s is passed through with %s, the newest release that the package sources of the control-plane hosts offer", minor, v)}
+	}
+	return upgrade.Finding{Severity: upgrade.SeverityWarning, Reason: FindingReleaseChosen, Message: fmt.Sprintf(
+		"%s is passed through with %s, the newest release that the package sources of %s offer; those of %s were not asked, and no control plane is assigned a release before their agents have said what they can get: give the facts that refit-agent facts --minor %s prints there",
+		minor, v, strings.Join(b.asked[minor], ", "), strings.Join(unasked, ", "), minor)}
 }
 
 // unknownBetween adds to a refusal for want of a release which facts would give it.

@@ -56,9 +56,20 @@ func (h *host) concludeWork(p *MachinePlan) {
 func (h *host) standing(p *MachinePlan, now time.Time) {
 	p.Findings = append(p.Findings, untold(p.Findings, upgrade.Unhandled(h.Machine.Spec))...)
 	p.Findings = append(p.Findings, h.hold(p.Findings)...)
+	p.Findings = append(p.Findings, h.halfInstalled(p)...)
 	if len(p.Hops) == 0 || h.Machine.Spec.Paused || h.Paused {
-		p.Findings = append(p.Findings, h.lapsing(p.Findings, now)...)
+		p.Findings = append(p.Findings, unrefused(p.Refusal, h.lapsing(p.Findings, now))...)
 	}
+}
+
+// halfInstalled is what a broken transaction left behind, where no refusal has said so: the
+// host may have nothing to do now, and could not be worked on.
+func (h *host) halfInstalled(p *MachinePlan) []upgrade.Finding {
+	broken := h.state().PackagesBroken
+	if broken == "" || p.Refusal != nil && p.Refusal.Reason == upgrade.ReasonPackageDBBroken {
+		return nil
+	}
+	return untold(p.Findings, []upgrade.Finding{{Severity: upgrade.SeverityWarning, Reason: upgrade.ReasonPackageDBBroken, Message: broken}})
 }
 
 // hold is the veto of the host's owner, or another process at work on its packages.
@@ -94,6 +105,18 @@ func (h *host) lapsing(told []upgrade.Finding, now time.Time) []upgrade.Finding 
 		out[i].Message = why + strings.TrimPrefix(out[i].Message, why)
 	}
 	return out
+}
+
+// unrefused leaves what the refusal has not said already.
+func unrefused(refusal *upgrade.Blocked, findings []upgrade.Finding) []upgrade.Finding {
+	if refusal == nil {
+		return findings
+	}
+	return slices.DeleteFunc(findings, func(f upgrade.Finding) bool {
+		_, what, _ := strings.Cut(f.Message, "the certificate ")
+		what, _, _ = strings.Cut(what, ";")
+		return what != "" && strings.Contains(refusal.Message, "the certificate "+what)
+	})
 }
 
 // untold leaves what has not been told under its reason before.

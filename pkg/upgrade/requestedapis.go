@@ -9,7 +9,7 @@ import (
 )
 
 // maxRequestedAPIs bounds what a Machine reports of them.
-const maxRequestedAPIs = 64
+const maxRequestedAPIs = 32
 
 // fieldDeprecatedAPIs is the field of a Problem that leaves open which APIs are asked for.
 const fieldDeprecatedAPIs = "controlPlane.deprecatedAPIs"
