@@ -49,14 +49,20 @@ func (v *View) allowControlPlane(host HostState, hop Version) *Blocked {
 	if hop.MinorsAhead(now) > 1 {
 		return refuse(ReasonSkewViolated, "the API server of %s runs %s and would go to %s: a control plane moves by one minor at a time", host.Name, now.Raw(), hop.Raw())
 	}
+	if finish := v.unfinished(host); finish.Known() && hop.MinorsAhead(now) > 0 {
+		return wait(ReasonSkewViolated, "%s runs an API server %s and older components next to it, so it would go to %s from a half-done upgrade: that ends first, at %s", host.Name, now.Raw(), hop.Raw(), finish)
+	}
+	if err := v.belowPeer(host, hop); err != nil {
+		return err
+	}
 	if peers := v.peersBehind(host.Name, hop); len(peers) > 0 {
-		return wait(ReasonWaitingForControlPlane, "%s waits before it goes to %s: the API servers of %s are more than one minor older, and all must be within one minor of each other", host.Name, hop, nameHosts(peers))
+		return wait(ReasonWaitingForControlPlane, "%s waits before it goes to %s: the control planes of %s are more than one minor older, in whole or in part, and all must be within one minor of each other", host.Name, hop, nameHosts(peers))
 	}
 	if len(v.deaf) > 0 {
 		return wait(ReasonVersionUnknown, "the kubelets of %s report no version that is understood, so it is not known whether an API server %s would leave them behind: see that they run", nameHosts(slices.Sorted(maps.Keys(v.deaf))), hop)
 	}
 	if lagging := v.lagging(hop); len(lagging) > 0 && hop.MinorsAhead(now) > 0 {
-		return wait(ReasonWaitingForKubelets, "an API server %s would leave these kubelets too far behind: %s; upgrade them first", hop, nameHosts(lagging))
+		return wait(ReasonWaitingForKubelets, "an API server %s would leave these kubelets too far behind: %s", hop, v.catchUp(lagging, hop))
 	}
 	if blocked := v.clientsLeft(host, hop); blocked != nil {
 		return blocked
@@ -64,15 +70,55 @@ func (v *View) allowControlPlane(host HostState, hop Version) *Blocked {
 	return v.etcdMembers(host, hop)
 }
 
-// peersBehind names the control planes that a hop would leave more than one minor behind.
-func (v *View) peersBehind(host string, hop Version) []string {
-	var names []string
-	for name, version := range v.api {
-		if name != host && hop.MinorsAhead(version) > 1 {
-			names = append(names, name)
+// belowPeer refuses a hop to less than what the API server of a peer runs: kubeadm would bring
+// what all of the cluster shares, such as its configuration, kube-proxy and CoreDNS, back to that.
+func (v *View) belowPeer(host HostState, hop Version) *Blocked {
+	var newest Version
+	var peer string
+	for _, h := range v.control {
+		if version := v.api[h.Name]; h.Name != host.Name && hop.LessThan(version) && (peer == "" || newest.LessThan(version)) {
+			newest, peer = version, h.Name
 		}
 	}
-	slices.SortFunc(names, strings.Compare)
+	if peer == "" {
+		return nil
+	}
+	return refuse(ReasonDowngradeRefused, "%s would go to %s, and the API server of %s runs %s: no control plane goes to a version below a peer's; set spec.versions.controlPlane of %s to %s or newer", host.Name, hop.Raw(), peer, newest.Raw(), host.Name, newest)
+}
+
+// catchUp names kubelets that are too far behind for a hop, and says what brings them on.
+func (v *View) catchUp(lagging []string, hop Version) string {
+	var wished, stay []string
+	for _, h := range v.fleet.Hosts {
+		if !slices.Contains(lagging, h.Name) {
+			continue
+		}
+		if wish, ok := ParseKubernetes(string(h.Wish.Kubelet)); h.Managed && (!ok || tooFarBehind(wish, hop)) {
+			stay = append(stay, h.Name)
+			continue
+		}
+		wished = append(wished, h.Name)
+	}
+	slices.Sort(wished)
+	slices.Sort(stay)
+	var says []string
+	if len(wished) > 0 {
+		says = append(says, nameHosts(wished)+"; upgrade them first")
+	}
+	if len(stay) > 0 {
+		says = append(says, nameHosts(stay)+", which are not to go far enough: raise their spec.versions.kubelet first")
+	}
+	return strings.Join(says, "; and ")
+}
+
+// peersBehind names the control planes that a hop would leave more than one minor behind, or a component of them.
+func (v *View) peersBehind(host string, hop Version) []string {
+	var names []string
+	for _, h := range v.control {
+		if h.Name != host && hop.MinorsAhead(h.oldestComponent(v.api[h.Name])) > 1 {
+			names = append(names, h.Name)
+		}
+	}
 	return names
 }
 

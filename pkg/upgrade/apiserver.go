@@ -1,6 +1,7 @@
 package upgrade
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
@@ -105,7 +106,8 @@ func signOf(m *v1alpha1.Machine, node *NodeState, facts *Facts) APIServerSign {
 
 // apiServer is the version of the API server on the host.
 func (h HostState) apiServer() (Version, *Blocked) {
-	v, ok := ParseKubernetes(h.control().APIServer)
+	text := h.control().APIServer
+	v, ok := ParseKubernetes(text)
 	switch {
 	case ok:
 		return v, nil
@@ -116,7 +118,48 @@ func (h HostState) apiServer() (Version, *Blocked) {
 	case h.APIServer == APIServerPossible:
 		return v, wait(ReasonVersionUnknown, "it could not be found out whether %s has an API server, so no kubelet can be judged: see on that host why its static pod manifests cannot be read (refit-agent facts has it under problems)", h.Name)
 	case !h.IsControlPlane():
-		return v, wait(ReasonVersionUnknown, "%s has an API server that reports version %q, which is no version, so no kubelet can be judged: see that it answers, and add ControlPlane to spec.roles of its Machine", h.Name, h.control().APIServer)
+		return v, wait(ReasonVersionUnknown, "%s has an API server that %s, so no kubelet can be judged: see that it answers, and add ControlPlane to spec.roles of its Machine", h.Name, noVersion(text))
 	}
-	return v, wait(ReasonVersionUnknown, "the API server of %s reports version %q, which is no version: nothing is planned on a guess; see that its agent runs and its API server answers", h.Name, h.control().APIServer)
+	return v, wait(ReasonVersionUnknown, "the API server of %s %s: nothing is planned on a guess; see that its agent runs and its API server answers", h.Name, noVersion(text))
+}
+
+// noVersion says what is wrong with a version that is none.
+func noVersion(text string) string {
+	if text == "" {
+		return "has never reported its version"
+	}
+	return fmt.Sprintf("reports version %q, which is no version", text)
+}
+
+// component is a part of a control plane next to its API server, and the version that is reported of it.
+type component struct{ name, version string }
+
+func (h HostState) components() []component {
+	c := h.control()
+	return []component{{"controller manager", c.ControllerManager}, {"scheduler", c.Scheduler}}
+}
+
+// oldestComponent is the oldest of the API server, whose version is given, and what is known of the rest.
+func (h HostState) oldestComponent(api Version) Version {
+	all := versionRange{api, api}
+	for _, c := range h.components() {
+		if v, ok := ParseKubernetes(c.version); ok {
+			all.add(v)
+		}
+	}
+	return all.min
+}
+
+// componentsUnknown holds a control plane of which a component does not say its version, unless
+// another is known to lag: then its upgrade is half done, and going on with that moves no API server.
+func (h HostState) componentsUnknown(api Version) *Blocked {
+	if h.oldestComponent(api).LessThan(api) {
+		return nil
+	}
+	for _, c := range h.components() {
+		if _, ok := ParseKubernetes(c.version); !ok {
+			return wait(ReasonVersionUnknown, "the %s of %s %s: nothing is planned on a guess; see that its agent runs, and why the %s does not (crictl ps -a on the host)", c.name, h.Name, noVersion(c.version), c.name)
+		}
+	}
+	return nil
 }

@@ -86,6 +86,9 @@ func (p *planner) checkControlPlane() error {
 	if why := p.probeFailed("containers"); why != "" && !p.want.controlPlaneChanges && (control.ControllerManager == "" || control.Scheduler == "") {
 		return wait(ReasonVersionUnknown, "the containers of this host could not be listed (%s), so it is not known what its controller manager and scheduler run: see that the container runtime answers", why)
 	}
+	if down := control.downComponent(); down != "" && !p.want.controlPlaneChanges {
+		return wait(ReasonVersionUnknown, "the %s of this host has a manifest and does not run, so it is not known which version it is: see why it does not run (crictl ps -a)", down)
+	}
 	switch {
 	case p.want.controlPlaneChanges && p.kubeadmRole() == "":
 		return refuse(ReasonRoleMismatch, "the assignment moves the control plane but does not say whether this machine is the first of the hop (kubeadmRole First) or another (Other)")
@@ -129,6 +132,17 @@ func controlPlaneAt(c ControlFacts, want Version) bool {
 		}
 	}
 	return c.APIServer != ""
+}
+
+// downComponent names a component next to the API server that has a manifest and runs nothing; "" for none.
+func (c *ControlFacts) downComponent() string {
+	if _, ok := c.Manifests["kube-controller-manager"]; ok && c.ControllerManager == "" {
+		return "kube-controller-manager"
+	}
+	if _, ok := c.Manifests["kube-scheduler"]; ok && c.Scheduler == "" {
+		return "kube-scheduler"
+	}
+	return ""
 }
 
 func (p *planner) checkKubelet() error {

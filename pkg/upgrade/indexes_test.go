@@ -117,7 +117,7 @@ func TestAHopThatIsRefusedLeavesItsMachineAndWhoWaitsForIt(t *testing.T) {
 		h.Versions.Kubelet, h.Wish.Kubelet = version, "v1.37.2"
 		if role == v1alpha1.RoleControlPlane {
 			h.APIServer = APIServerOnHost
-			h.Versions.ControlPlane, h.Wish.ControlPlane = &v1alpha1.ObservedControlPlane{APIServer: version}, "v1.37.2"
+			h.Versions.ControlPlane, h.Wish.ControlPlane = &v1alpha1.ObservedControlPlane{APIServer: version, ControllerManager: version, Scheduler: version}, "v1.37.2"
 		}
 		return h
 	}

@@ -88,18 +88,8 @@ func (n *next) controlPlane() (Version, *Blocked) {
 	if !ok {
 		return wish, refuse(ReasonVersionInvalid, "spec.versions.controlPlane of %s is %q, which is no Kubernetes version: write it like v1.37.2", n.host.Name, n.wish.ControlPlane)
 	}
-	now, err := n.host.apiServer()
-	if err != nil {
-		return Version{}, err
-	}
-	if controlPlaneAt(n.host.control(), wish) {
-		return Version{}, nil
-	}
-	if wish.LessThan(now) {
-		return Version{}, refuse(ReasonDowngradeRefused, "the API server of %s runs %s and spec wants %s: a control plane never goes back; set spec.versions.controlPlane to %s or newer", n.host.Name, now.Raw(), wish.Raw(), now)
-	}
-	hop, err := n.view.hopTo(n.host, now, wish)
-	if err != nil {
+	hop, err := n.view.hopOf(n.host, wish)
+	if err != nil || !hop.Known() {
 		return Version{}, err
 	}
 	return n.takeHop(hop, wish)
@@ -111,7 +101,7 @@ func (n *next) takeHop(hop, wish Version) (Version, *Blocked) {
 		n.last = false
 		return Version{}, err
 	}
-	role, err := n.view.kubeadmRole(n.host, hop)
+	role, err := n.view.kubeadmRole(n.host, hop, wish)
 	if err != nil {
 		return Version{}, err
 	}
@@ -123,9 +113,53 @@ func (n *next) takeHop(hop, wish Version) (Version, *Blocked) {
 	return hop, nil
 }
 
-// hopTo is the version of the next hop on the way to a wish: the wish itself when it is
-// in reach, else what the peers already run of the minor in between, else the known release of it.
+// hopOf is the version of a host's next control-plane hop, unknown where its wish is met. It
+// asks nothing of the fleet but what is passed through: whether it may go there is judged apart.
+func (v *View) hopOf(host HostState, wish Version) (Version, *Blocked) {
+	now, err := host.apiServer()
+	if err != nil {
+		return Version{}, err
+	}
+	if controlPlaneAt(host.control(), wish) {
+		return Version{}, nil
+	}
+	if wish.LessThan(now) {
+		return Version{}, refuse(ReasonDowngradeRefused, "the API server of %s runs %s and spec wants %s: a control plane never goes back; set spec.versions.controlPlane to %s or newer", host.Name, now.Raw(), wish.Raw(), now)
+	}
+	if err := host.componentsUnknown(now); err != nil {
+		return Version{}, err
+	}
+	return v.hopTo(host, now, wish)
+}
+
+// unfinished is the version at which the half-done upgrade of a host ends: its components are
+// all brought to what its API server runs, before any of them goes to another minor. Unknown
+// where nothing is half done, and where a peer runs the next minor already: nothing goes below that.
+func (v *View) unfinished(host HostState) Version {
+	now := v.api[host.Name]
+	if !host.oldestComponent(now).LessThan(now) {
+		return Version{}
+	}
+	finish := now
+	for name, version := range v.api {
+		switch {
+		case name == host.Name:
+		case version.MinorsAhead(now) > 0:
+			return Version{}
+		case version.SameMinor(now):
+			finish = later(finish, version)
+		}
+	}
+	return finish
+}
+
+// hopTo is the version of the next hop on the way to a wish: what is half done, else the wish
+// itself when it is in reach, else what the peers already run of the minor in between, else
+// the known release of it.
 func (v *View) hopTo(host HostState, now, wish Version) (Version, *Blocked) {
+	if finish := v.unfinished(host); finish.Known() && wish.MinorsAhead(now) > 0 {
+		return finish, nil
+	}
 	if wish.MinorsAhead(now) <= 1 {
 		return wish, nil
 	}
@@ -150,7 +184,7 @@ func (v *View) hopTo(host HostState, now, wish Version) (Version, *Blocked) {
 }
 
 // kubeadmRole is First for one machine of a hop until it is through, then Other for the rest.
-func (v *View) kubeadmRole(host HostState, hop Version) (v1alpha1.KubeadmRole, *Blocked) {
+func (v *View) kubeadmRole(host HostState, hop, wish Version) (v1alpha1.KubeadmRole, *Blocked) {
 	for _, h := range v.control {
 		if h.Name != host.Name && controlPlaneAt(h.control(), hop) {
 			return v1alpha1.KubeadmOther, nil
@@ -159,28 +193,59 @@ func (v *View) kubeadmRole(host HostState, hop Version) (v1alpha1.KubeadmRole, *
 	if first := v.first(hop); first != "" && first != host.Name {
 		return "", wait(ReasonWaitingForFirst, "%s is the first control-plane machine to go to %s; %s follows when it is through", first, hop, host.Name)
 	}
+	if peer, next := v.overtakenBy(host, wish); peer != "" {
+		return "", refuse(ReasonDowngradeRefused, "spec wants %s for %s, and %s goes to %s next: no control plane goes to a version below a peer's; set spec.versions.controlPlane of both to one version, %s or newer", wish.Raw(), host.Name, peer, next, next)
+	}
 	return v1alpha1.KubeadmFirst, nil
 }
 
-// first is the machine that begins a hop: the one that has begun, else the first by name that is to move.
+// first is the machine that begins a hop: the one that has begun, else the first by name
+// that may move. Who goes elsewhere next, or nowhere, is not waited for.
 func (v *View) first(hop Version) string {
 	var begun, pending string
 	for _, h := range v.control {
 		wish, ok := ParseKubernetes(string(h.Wish.ControlPlane))
-		if !h.Managed || !ok || controlPlaneAt(h.control(), wish) || wish.LessThan(hop) {
+		if !h.Managed || !ok {
 			continue
 		}
-		if h.First && !controlPlaneAt(h.control(), hop) {
+		next, err := v.hopOf(h, wish)
+		if h.First && v.keepsFirst(h, hop, wish, next, err) {
 			return h.Name
+		}
+		if !next.Equal(hop) {
+			continue
 		}
 		if begun == "" && v.api[h.Name].Equal(hop) {
 			begun = h.Name
 		}
-		if pending == "" && !h.Sidelined {
+		if pending == "" && !h.Sidelined && v.allowControlPlane(h, hop) == nil {
 			pending = h.Name
 		}
 	}
 	return firstOf(begun, pending)
+}
+
+// keepsFirst says that a machine which was granted a hop as its first still has it to do. In
+// the middle of it, what its components run may not be known for a while.
+func (v *View) keepsFirst(h HostState, hop, wish, next Version, err *Blocked) bool {
+	if err != nil {
+		return !err.Terminal && !wish.LessThan(hop) && !controlPlaneAt(h.control(), hop)
+	}
+	return next.Equal(hop)
+}
+
+// overtakenBy names a peer whose next hop, which it may take now, is past all that a host wishes for.
+func (v *View) overtakenBy(host HostState, wish Version) (peer string, next Version) {
+	for _, h := range v.control {
+		its, ok := ParseKubernetes(string(h.Wish.ControlPlane))
+		if !ok || h.Name == host.Name || !h.Managed || h.Sidelined || !wish.LessThan(its) {
+			continue
+		}
+		if next, err := v.hopOf(h, its); err == nil && wish.LessThan(next) && v.allowControlPlane(h, next) == nil {
+			return h.Name, next
+		}
+	}
+	return "", Version{}
 }
 
 // kubelet adds the kubelet's move, next to a control-plane hop or without one.
@@ -255,7 +320,7 @@ func (n *next) moveKubelet(now, wish, hop Version, api versionRange) *Blocked {
 		n.last = false // the control plane goes alone, the kubelet has its own window
 	case behind:
 		return refuse(ReasonSkewViolated, "spec wants kubelet %s on %s, which is %d minors behind the newest API server %s: at most %d are allowed", wish.Raw(), n.host.Name, api.max.MinorsAhead(wish), api.max.Raw(), kubeletSkew(wish))
-	case wish.MinorsAhead(api.min) <= 0 && (n.host.broken() || !n.awaited(wish, api.min)):
+	case wish.MinorsAhead(api.min) <= 0 && (n.host.broken() || !n.awaited(wish, api.min) || n.mustCatchUp(now, api)):
 		n.target.Kubelet = n.wish.Kubelet
 	case n.mustCatchUp(now, api):
 		n.target.Kubelet, n.last = v1alpha1.KubernetesVersion(api.min.String()), false
@@ -270,13 +335,19 @@ func (n *next) awaited(wish, oldest Version) bool {
 	return oldest.LessThan(wish) && n.coming(wish)
 }
 
-// mustCatchUp says that the control plane cannot take its next minor while this kubelet is where it is.
+// mustCatchUp says that a control plane on its way cannot take its next minor while this kubelet is where it is.
 func (n *next) mustCatchUp(now Version, api versionRange) bool {
-	if !api.min.SameMinor(api.max) || api.min.MinorsAhead(now) <= 0 {
+	if api.min.MinorsAhead(now) <= 0 {
 		return false
 	}
-	hop, ok := ParseKubernetes(api.max.nextMinor() + ".0")
-	return ok && hop.MinorsAhead(now) > min(kubeletSkew(now), kubeadmSkew(hop))
+	return slices.ContainsFunc(n.view.control, func(h HostState) bool {
+		wish, ok := ParseKubernetes(string(h.Wish.ControlPlane))
+		if !ok || !h.Managed || h.Sidelined || !h.IsControlPlane() {
+			return false
+		}
+		hop, err := n.view.hopOf(h, wish)
+		return err == nil && hop.MinorsAhead(n.view.api[h.Name]) > 0 && tooFarBehind(now, hop)
+	})
 }
 
 // awaitControlPlane holds everything while the control plane is on its way, so that the
@@ -324,14 +395,18 @@ func (n *next) roleless(version Version) string {
 
 // goesTo says that another control-plane machine is older than a version and wishes to be
 // there, or past it. Where a minor lies between, any patch of the version's minor does:
-// that is all that its kubelet waits for.
+// that is all that its kubelet waits for. One that is refused for good goes nowhere.
 func (n *next) goesTo(h HostState, version Version) bool {
 	wish, ok := ParseKubernetes(string(h.Wish.ControlPlane))
 	now := n.view.api[h.Name]
 	if !ok || h.Name == n.host.Name || !h.Managed || !now.LessThan(version) {
 		return false
 	}
-	return !wish.LessThan(version) || version.MinorsAhead(now) > 0 && wish.MinorsAhead(version) >= 0
+	if wish.LessThan(version) && (version.MinorsAhead(now) <= 0 || wish.MinorsAhead(version) < 0) {
+		return false
+	}
+	hop, err := n.view.hopOf(h, wish)
+	return (err == nil || !err.Terminal) && n.view.belowPeer(h, hop) == nil
 }
 
 // ride adds what goes along with the last window of a machine. A runtime that does not

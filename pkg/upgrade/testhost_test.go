@@ -126,6 +126,7 @@ func requireBlocked(t *testing.T, err error, reason string) *Blocked {
 	t.Helper()
 	var blocked *Blocked
 	require.ErrorAs(t, err, &blocked)
+	require.NotNil(t, blocked, "nothing is refused, and %s is what should be", reason)
 	require.Equal(t, reason, blocked.Reason, blocked.Message)
 	require.NotEmpty(t, blocked.Message)
 	return blocked

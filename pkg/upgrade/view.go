@@ -109,12 +109,17 @@ func (v *View) lagging(target Version) []string {
 	var names []string
 	for _, minor := range slices.Sorted(maps.Keys(v.kubelets)) {
 		m := v.kubelets[minor]
-		if target.MinorsAhead(m.version) > min(kubeletSkew(m.version), kubeadmSkew(target)) {
+		if tooFarBehind(m.version, target) {
 			names = slices.AppendSeq(names, maps.Keys(m.hosts))
 		}
 	}
 	slices.Sort(names)
 	return names
+}
+
+// tooFarBehind says that a control plane cannot go to a version while a kubelet is at another.
+func tooFarBehind(kubelet, hop Version) bool {
+	return hop.MinorsAhead(kubelet) > min(kubeletSkew(kubelet), kubeadmSkew(hop))
 }
 
 // kubeadmSkew is how many minors behind its target kubeadm lets kubelets be: one up to v1.28, three since.
