@@ -92,6 +92,9 @@ func (n *next) controlPlane() (Version, *Blocked) {
 	if err != nil || !hop.Known() {
 		return Version{}, err
 	}
+	if err := n.view.kubeletHolds(n.host, n.wish); err != nil {
+		return Version{}, err
+	}
 	return n.takeHop(hop, wish)
 }
 
@@ -204,12 +207,8 @@ func (v *View) kubeadmRole(host HostState, hop, wish Version) (v1alpha1.KubeadmR
 func (v *View) first(hop Version) string {
 	var begun, pending string
 	for _, h := range v.control {
-		wish, ok := ParseKubernetes(string(h.Wish.ControlPlane))
-		if !h.Managed || !ok {
-			continue
-		}
-		next, err := v.hopOf(h, wish)
-		if h.First && v.keepsFirst(h, hop, wish, next, err) {
+		next, err := v.wishedHop(h)
+		if h.First && h.keepsFirst(hop, next, err) {
 			return h.Name
 		}
 		if !next.Equal(hop) {
@@ -227,21 +226,49 @@ func (v *View) first(hop Version) string {
 
 // keepsFirst says that a machine which was granted a hop as its first still has it to do. In
 // the middle of it, what its components run may not be known for a while.
-func (v *View) keepsFirst(h HostState, hop, wish, next Version, err *Blocked) bool {
+func (h HostState) keepsFirst(hop, next Version, err *Blocked) bool {
 	if err != nil {
+		wish, _ := ParseKubernetes(string(h.Wish.ControlPlane))
 		return !err.Terminal && !wish.LessThan(hop) && !controlPlaneAt(h.control(), hop)
 	}
 	return next.Equal(hop)
 }
 
+// wishedHop is the next control-plane hop of a machine by its own wish; unknown for none. It
+// fails where the machine takes no hop because of what else is wished for.
+func (v *View) wishedHop(h HostState) (Version, *Blocked) {
+	wish, ok := ParseKubernetes(string(h.Wish.ControlPlane))
+	if !ok || !h.Managed || !h.IsControlPlane() {
+		return Version{}, nil
+	}
+	if err := v.kubeletHolds(h, h.Wish); err != nil {
+		return Version{}, err
+	}
+	return v.hopOf(h, wish)
+}
+
+// kubeletHolds refuses a machine whose kubelet is wished to be what it may never be: its control plane stays as well.
+func (v *View) kubeletHolds(h HostState, wish v1alpha1.Versions) *Blocked {
+	if wish.Kubelet == "" || !h.hasKubelet() {
+		return nil
+	}
+	want, ok := ParseKubernetes(string(wish.Kubelet))
+	if !ok {
+		return kubeletInvalid(h, wish)
+	}
+	if now, err := h.kubelet(); err == nil && h.kubeletRuns() && h.kubeletGoesBack(now, want, wish) {
+		return v.kubeletRefused(h, now, want)
+	}
+	return nil
+}
+
 // overtakenBy names a peer whose next hop, which it may take now, is past all that a host wishes for.
 func (v *View) overtakenBy(host HostState, wish Version) (peer string, next Version) {
 	for _, h := range v.control {
-		its, ok := ParseKubernetes(string(h.Wish.ControlPlane))
-		if !ok || h.Name == host.Name || !h.Managed || h.Sidelined || !wish.LessThan(its) {
+		if h.Name == host.Name || h.Sidelined {
 			continue
 		}
-		if next, err := v.hopOf(h, its); err == nil && wish.LessThan(next) && v.allowControlPlane(h, next) == nil {
+		if next, err := v.wishedHop(h); err == nil && wish.LessThan(next) && v.allowControlPlane(h, next) == nil {
 			return h.Name, next
 		}
 	}
@@ -255,7 +282,7 @@ func (n *next) kubelet(hop Version) *Blocked {
 	}
 	wish, ok := ParseKubernetes(string(n.wish.Kubelet))
 	if !ok {
-		return refuse(ReasonVersionInvalid, "spec.versions.kubelet of %s is %q, which is no Kubernetes version: write it like v1.37.2", n.host.Name, n.wish.Kubelet)
+		return kubeletInvalid(n.host, n.wish)
 	}
 	now, err := n.host.kubelet()
 	if err != nil {
@@ -269,14 +296,27 @@ func (n *next) kubelet(hop Version) *Blocked {
 	if now.Equal(wish) {
 		return nil
 	}
-	if wish.LessThan(now) && !recordedIn(n.host.Record, n.wish, &n.host.Versions) {
-		return refuse(ReasonDowngradeRefused, "the kubelet of %s runs %s and spec wants %s: a lower version is refused, unless this machine has run all of spec.versions under Refit before, next to what else it runs now; %s", n.host.Name, now.Raw(), wish.Raw(), n.view.instead(n.host.Name, now))
+	if n.host.kubeletGoesBack(now, wish, n.wish) {
+		return n.view.kubeletRefused(n.host, now, wish)
 	}
 	api, err := n.view.apiServers(n.host.Name, hop)
 	if err != nil {
 		return err
 	}
 	return n.moveKubelet(now, wish, hop, api)
+}
+
+func kubeletInvalid(h HostState, wish v1alpha1.Versions) *Blocked {
+	return refuse(ReasonVersionInvalid, "spec.versions.kubelet of %s is %q, which is no Kubernetes version: write it like v1.37.2", h.Name, wish.Kubelet)
+}
+
+// kubeletGoesBack says that a kubelet would go to a lower version that the host has not run before.
+func (h HostState) kubeletGoesBack(now, want Version, wish v1alpha1.Versions) bool {
+	return want.LessThan(now) && !recordedIn(h.Record, wish, &h.Versions)
+}
+
+func (v *View) kubeletRefused(h HostState, now, want Version) *Blocked {
+	return refuse(ReasonDowngradeRefused, "the kubelet of %s runs %s and spec wants %s: a lower version is refused, unless this machine has run all of spec.versions under Refit before, next to what else it runs now; %s", h.Name, now.Raw(), want.Raw(), v.instead(h.Name, now))
 }
 
 // repairsFirst says that another kubelet may mend a broken host now: it is wished for,
@@ -341,12 +381,8 @@ func (n *next) mustCatchUp(now Version, api versionRange) bool {
 		return false
 	}
 	return slices.ContainsFunc(n.view.control, func(h HostState) bool {
-		wish, ok := ParseKubernetes(string(h.Wish.ControlPlane))
-		if !ok || !h.Managed || h.Sidelined || !h.IsControlPlane() {
-			return false
-		}
-		hop, err := n.view.hopOf(h, wish)
-		return err == nil && hop.MinorsAhead(n.view.api[h.Name]) > 0 && tooFarBehind(now, hop)
+		hop, err := n.view.wishedHop(h)
+		return err == nil && !h.Sidelined && hop.MinorsAhead(n.view.api[h.Name]) > 0 && tooFarBehind(now, hop)
 	})
 }
 
@@ -359,6 +395,8 @@ func (n *next) awaitControlPlane(wish, oldest Version) *Blocked {
 	}
 	if stuck := n.sidelined(wish); stuck != "" {
 		blocked.Message += fmt.Sprintf("; %s is to go there but is paused, failed or out of service: see why on that machine and mend it", stuck)
+	} else if stuck := n.standing(wish); stuck != "" {
+		blocked.Message += fmt.Sprintf("; %s is to go there and cannot: see why on that machine and mend it", stuck)
 	} else if strange := n.roleless(wish); strange != "" {
 		blocked.Message += fmt.Sprintf("; %s runs an API server, but its spec.roles has no ControlPlane: add it, and set its spec.versions.controlPlane", strange)
 	} else {
@@ -370,13 +408,25 @@ func (n *next) awaitControlPlane(wish, oldest Version) *Blocked {
 
 // coming says whether some other control-plane machine is on its way to a version, or past it.
 func (n *next) coming(version Version) bool {
-	return slices.ContainsFunc(n.view.control, func(h HostState) bool { return !h.Sidelined && n.goesTo(h, version) })
+	return slices.ContainsFunc(n.view.control, func(h HostState) bool {
+		return !h.Sidelined && n.goesTo(h, version) && !n.view.stands(h)
+	})
 }
 
 // sidelined names the other control-plane machine that would be on its way to a version, were it not sidelined.
 func (n *next) sidelined(version Version) string {
 	for _, h := range n.view.control {
 		if h.Sidelined && n.goesTo(h, version) {
+			return h.Name
+		}
+	}
+	return ""
+}
+
+// standing names the other control-plane machine that is to go to a version and cannot, until a person does something.
+func (n *next) standing(version Version) string {
+	for _, h := range n.view.control {
+		if n.goesTo(h, version) {
 			return h.Name
 		}
 	}
@@ -395,18 +445,56 @@ func (n *next) roleless(version Version) string {
 
 // goesTo says that another control-plane machine is older than a version and wishes to be
 // there, or past it. Where a minor lies between, any patch of the version's minor does:
-// that is all that its kubelet waits for. One that is refused for good goes nowhere.
+// that is all that its kubelet waits for.
 func (n *next) goesTo(h HostState, version Version) bool {
 	wish, ok := ParseKubernetes(string(h.Wish.ControlPlane))
 	now := n.view.api[h.Name]
 	if !ok || h.Name == n.host.Name || !h.Managed || !now.LessThan(version) {
 		return false
 	}
-	if wish.LessThan(version) && (version.MinorsAhead(now) <= 0 || wish.MinorsAhead(version) < 0) {
+	return !wish.LessThan(version) || version.MinorsAhead(now) > 0 && wish.MinorsAhead(version) >= 0
+}
+
+// stands says that a machine does not take its next hop of the control plane until a person does
+// something: it is refused for good, or what it waits for is not on its way itself.
+func (v *View) stands(h HostState) bool {
+	if v.refused(h) {
+		return true
+	}
+	hop, err := v.wishedHop(h)
+	if err != nil {
 		return false
 	}
-	hop, err := n.view.hopOf(h, wish)
-	return (err == nil || !err.Terminal) && n.view.belowPeer(h, hop) == nil
+	for _, name := range v.peersBehind(h.Name, hop) {
+		if i := slices.IndexFunc(v.control, func(p HostState) bool { return p.Name == name }); !v.moves(v.control[i]) {
+			return true
+		}
+	}
+	lagging := v.lagging(hop)
+	return len(lagging) > 0 && hop.MinorsAhead(v.api[h.Name]) > 0 && slices.ContainsFunc(v.fleet.Hosts, func(k HostState) bool {
+		return slices.Contains(lagging, k.Name) && v.staysBehind(k, hop)
+	})
+}
+
+// refused says that a machine is refused for good, by what its control plane is to become.
+func (v *View) refused(h HostState) bool {
+	hop, err := v.wishedHop(h)
+	if err != nil {
+		return err.Terminal
+	}
+	return v.belowPeer(h, hop) != nil
+}
+
+// moves says that a machine has a hop of the control plane before it.
+func (v *View) moves(h HostState) bool {
+	hop, err := v.wishedHop(h)
+	return err == nil && hop.Known() && !h.Sidelined
+}
+
+// staysBehind says that no window of a host brings its kubelet near enough for a hop.
+func (v *View) staysBehind(h HostState, hop Version) bool {
+	wish, ok := ParseKubernetes(string(h.Wish.Kubelet))
+	return !h.Managed || h.Sidelined || !ok || tooFarBehind(wish, hop) || v.refused(h)
 }
 
 // ride adds what goes along with the last window of a machine. A runtime that does not

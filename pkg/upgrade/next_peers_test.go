@@ -239,10 +239,55 @@ func TestOnlyAMachineThatGoesThereNextIsWaitedForAsTheFirst(t *testing.T) {
 		require.Nil(t, blocked, "where cp-1 has no known release to go through, cp-2 goes on")
 		assert.Equal(t, v1alpha1.KubeadmFirst, role)
 	})
+	t.Run("not one that is refused for its kubelet", func(t *testing.T) {
+		cp1, cp2 := at("cp-1", "v1.36.4", "v1.36.3", wishBoth("v1.36.3")), at("cp-2", "v1.36.3", "v1.35.7", wishControlPlane("v1.37.2"))
+		cp1.Versions.ControlPlane.ControllerManager, cp1.Versions.ControlPlane.Scheduler = "v1.35.7", "v1.35.7"
+		requireVerdicts(t, Fleet{Hosts: []HostState{cp1, cp2}}, map[string]verdict{
+			"cp-1": {reason: ReasonDowngradeRefused},
+			"cp-2": {hop: "v1.36.3", role: v1alpha1.KubeadmFirst},
+		})
+	})
 	t.Run("but one that was granted it, though what it runs is not known for now", func(t *testing.T) {
 		cp1, cp2 := at("cp-1", "v1.36.3", "v1.37.2", wishBoth("v1.37.2")), at("cp-2", "v1.36.3", "v1.36.3", wishBoth("v1.37.2"))
 		cp1.First, cp1.Versions.ControlPlane.Scheduler = true, v1alpha1.Unknown
 		requireVerdicts(t, Fleet{Hosts: []HostState{cp1, cp2}}, map[string]verdict{"cp-2": {reason: ReasonWaitingForFirst, says: []string{"cp-1"}}})
+	})
+}
+
+func TestNoWorkerWaitsForAControlPlaneThatStandsUntilAPersonActs(t *testing.T) {
+	wish := wishControlPlane("v1.37.2")
+	paused := half("cp-2", "v1.36.1", "v1.36.3", "v1.35.7", wish)
+	paused.Sidelined = true
+	cp1 := at("cp-1", "v1.36.1", "v1.36.3", wish)
+	refused := at("cp-2", "v1.33.9", "v1.36.5", wishBoth("v1.36.3"))
+	for name, tc := range map[string]struct {
+		cp     HostState
+		behind []HostState
+		moves  bool
+	}{
+		"one on its way": {cp1, nil, false},
+		"one that waits for a kubelet on its way":       {cp1, []HostState{at("old", "v1.33.9", "", wishKubelet("v1.37.2"))}, false},
+		"one that waits for a kubelet at its wish":      {cp1, []HostState{at("old", "v1.33.9", "", wishKubelet("v1.33.9"))}, true},
+		"one that waits for a paused peer, half done":   {cp1, []HostState{paused}, true},
+		"one that waits for a machine refused for good": {cp1, []HostState{refused}, true},
+		"one that is refused for its kubelet":           {at("cp-1", "v1.36.4", "v1.36.3", v1alpha1.Versions{ControlPlane: "v1.37.2", Kubelet: "v1.36.3"}), nil, true},
+		"one that is to go below a peer":                {at("cp-1", "v1.36.1", "v1.36.3", wishControlPlane("v1.36.5")), []HostState{at("cp-2", "v1.36.1", "v1.36.7", v1alpha1.Versions{})}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := at("w1", "v1.36.1", "", wishKubelet("v1.36.5"))
+			target, _, _, blocked := NextTarget(Fleet{Hosts: append([]HostState{tc.cp, w}, tc.behind...)}, w, w.Wish)
+			if !tc.moves {
+				requireBlocked(t, blocked, ReasonWaitingForControlPlane)
+				return
+			}
+			require.Nil(t, blocked)
+			assert.EqualValues(t, "v1.36.5", target.Kubelet)
+		})
+	}
+	t.Run("and of another minor it says which one stands", func(t *testing.T) {
+		w := at("w1", "v1.36.1", "", wishKubelet("v1.37.2"))
+		_, _, _, blocked := NextTarget(Fleet{Hosts: []HostState{cp1, w, at("old", "v1.33.9", "", wishKubelet("v1.33.9"))}}, w, w.Wish)
+		assert.Contains(t, requireBlocked(t, blocked, ReasonWaitingForControlPlane).Message, "cp-1 is to go there and cannot: see why on that machine and mend it")
 	})
 }
 
