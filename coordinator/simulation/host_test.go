@@ -54,7 +54,7 @@ func (h *host) look(ctx context.Context) {
 	s := &m.Status
 	s.Versions = &v1alpha1.ObservedVersions{Kubelet: h.kubelet}
 	if h.api != "" {
-		s.Versions.ControlPlane = &v1alpha1.ObservedControlPlane{APIServer: h.api}
+		s.Versions.ControlPlane = &v1alpha1.ObservedControlPlane{APIServer: h.api, ControllerManager: h.api, Scheduler: h.api}
 	}
 	h.plan(m)
 	h.accept(m)
@@ -62,7 +62,7 @@ func (h *host) look(ctx context.Context) {
 	h.certificates(m)
 	s.Versions.Kubelet = h.kubelet
 	if h.api != "" {
-		s.Versions.ControlPlane.APIServer = h.api
+		s.Versions.ControlPlane = &v1alpha1.ObservedControlPlane{APIServer: h.api, ControllerManager: h.api, Scheduler: h.api}
 	}
 	h.report(ctx, m)
 	h.postNode()

@@ -50,7 +50,7 @@ func (b *Builder) Machine(name, pool string, role v1alpha1.Role, edits ...Edit) 
 	m.Status.Versions = &v1alpha1.ObservedVersions{Kubelet: "v1.37.1"}
 	target := v1alpha1.Target{Versions: v1alpha1.Versions{Kubelet: "v1.37.2"}}
 	if role == v1alpha1.RoleControlPlane {
-		m.Status.Versions.ControlPlane = &v1alpha1.ObservedControlPlane{APIServer: "v1.37.2"}
+		m.Status.Versions.ControlPlane = &v1alpha1.ObservedControlPlane{APIServer: "v1.37.2", ControllerManager: "v1.37.2", Scheduler: "v1.37.2"}
 	}
 	m.Status.Assignment = &v1alpha1.Assignment{ID: "a-" + name, Generation: 1, Target: target}
 	m.Status.Plan = &v1alpha1.PlanStatus{AssignmentID: "a-" + name, Hash: "hash", Disruption: v1alpha1.DisruptionDrain}
