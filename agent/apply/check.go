@@ -56,9 +56,12 @@ func skewUnknown(s Situation) *upgrade.Blocked {
 	if !unknown || s.Facts.APIServerSign() == upgrade.APIServerOnHost || s.Facts.Kubelet == nil || s.Machine.Spec.Versions == nil {
 		return nil
 	}
-	now, _ := upgrade.ParseKubernetes(s.Facts.Kubelet.Running)
-	want, _ := upgrade.ParseKubernetes(string(s.Machine.Spec.Versions.Kubelet))
-	if now.Known() && want.MinorsAhead(now) <= 0 {
+	want, moves := upgrade.ParseKubernetes(string(s.Machine.Spec.Versions.Kubelet))
+	now, runs := upgrade.ParseKubernetes(s.Facts.Kubelet.Running)
+	if !runs { // one that is down met them as what is installed
+		now, _ = upgrade.ParseKubernetes(s.Facts.Kubelet.Installed)
+	}
+	if !moves || now.Known() && want.MinorsAhead(now) <= 0 {
 		return nil
 	}
 	return refuse(upgrade.ReasonSkewUnknown, "no kubelet may be newer than an API server, and nobody here can look up what they run before kubelet %s comes: state the oldest with --api-server-version (kubectl version says it)", want.Raw())

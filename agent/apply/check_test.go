@@ -58,6 +58,14 @@ func TestWhatNobodyElseCanAnswerForIsAskedOfThePersonAtTheHost(t *testing.T) {
 			skewUnknown(s)
 			s.Machine.Spec.Versions.Kubelet = "v1.36.9"
 		}, "", ""},
+		"a spec without a kubelet, which is down": {func(s *apply.Situation) {
+			skewUnknown(s)
+			s.Facts.Kubelet.Running, s.Machine.Spec.Versions.Kubelet = "", ""
+		}, "", ""},
+		"a kubelet that is down, and stays in its minor": {func(s *apply.Situation) {
+			skewUnknown(s)
+			s.Facts.Kubelet.Running, s.Facts.Kubelet.Installed, s.Machine.Spec.Versions.Kubelet = "", "v1.36.3", "v1.36.9"
+		}, "", ""},
 		"a kubelet that says nothing": {func(s *apply.Situation) {
 			skewUnknown(s)
 			s.Facts.Kubelet.Running = ""
