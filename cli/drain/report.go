@@ -20,8 +20,17 @@ type Reporter interface {
 	Cordoned(node string, changed bool)
 	Event(node string, e drain.Event)
 	Still(node string, p *Progress)
-	Ended(node string, result drain.Result, err error)
+	Ended(node string, end End)
 	GivenBack(node, how string)
+}
+
+// End of the drain of one node.
+type End struct {
+	Result drain.Result
+	Err    error
+	// Cordon says what the cordon of a drained node has come to; Kept that pods were kept away all the time.
+	Cordon string
+	Kept   bool
 }
 
 // Progress is how far the drain of one node is.
@@ -108,12 +117,17 @@ func (t Text) Still(node string, p *Progress) {
 }
 
 // Ended implements Reporter.
-func (t Text) Ended(node string, r drain.Result, err error) {
+func (t Text) Ended(node string, e End) {
+	r, err := e.Result, e.Err
 	took := r.Duration.Round(time.Second)
 	var b *drain.Blocked
 	switch {
 	case err == nil:
-		t.line(green, "node/%s drained in %s: %s; it stays cordoned until kubectl uncordon %s", node, took, summary(r), node)
+		colour := green
+		if !e.Kept {
+			colour = yellow
+		}
+		t.line(colour, "node/%s drained in %s: %s; %s", node, took, summary(r), e.Cordon)
 	case errors.As(err, &b):
 		t.line(red, "node/%s not drained after %s: %s: %s%s", node, took, b.Reason, b.Message, flagFor(b.Reason))
 	default:
@@ -222,9 +236,10 @@ func (j JSON) Event(node string, e drain.Event) {
 func (JSON) Still(string, *Progress) {}
 
 // Ended implements Reporter.
-func (j JSON) Ended(node string, r drain.Result, err error) {
+func (j JSON) Ended(node string, e End) {
+	r, err := e.Result, e.Err
 	seconds := r.Duration.Seconds()
-	l := Line{Node: node, Kind: kindDrained, Evicted: &r.Evicted, Seconds: &seconds}
+	l := Line{Node: node, Kind: kindDrained, Message: e.Cordon, Evicted: &r.Evicted, Seconds: &seconds}
 	var b *drain.Blocked
 	switch {
 	case errors.As(err, &b):

@@ -41,12 +41,15 @@ func tell(r clidrain.Reporter) {
 		e.Time = at
 		r.Event("w1", e)
 	}
-	r.Ended("w1", drain.Result{Evicted: 2, Awaited: 1, Remaining: make([]drain.BlockedPod, 1), Duration: 61 * time.Second}, nil)
-	r.Ended("w2", drain.Result{Duration: time.Second}, &drain.Blocked{Reason: drain.ReasonUnmanagedPods, Message: "shop/c has no controller", Pods: []drain.BlockedPod{
+	r.Ended("w1", clidrain.End{
+		Result: drain.Result{Evicted: 2, Awaited: 1, Remaining: make([]drain.BlockedPod, 1), Duration: 61 * time.Second},
+		Cordon: "it stays cordoned until kubectl uncordon w1", Kept: true,
+	})
+	r.Ended("w2", clidrain.End{Result: drain.Result{Duration: time.Second}, Err: &drain.Blocked{Reason: drain.ReasonUnmanagedPods, Message: "shop/c has no controller", Pods: []drain.BlockedPod{
 		{Namespace: "shop", Name: "c", PDBs: []string{"c"}, Since: at, Reason: drain.ReasonUnmanagedPods, Message: "has no controller"},
-	}})
+	}}})
 	r.GivenBack("w2", "it stays cordoned, as it was before")
-	r.Ended("w3", drain.Result{}, errors.New("no answer from the API server"))
+	r.Ended("w3", clidrain.End{Err: errors.New("no answer from the API server")})
 }
 
 func TestReportsAreAsTheyWere(t *testing.T) {

@@ -29,24 +29,26 @@ const giveBackTimeout = 30 * time.Second
 // after another. A node that cannot be drained does not keep the others. The error has
 // what kept each; a node for which it has nothing is drained.
 func (r *Runner) Run(ctx context.Context, nodes []string) error {
-	ours := map[string]bool{}
-	for i, node := range nodes {
-		changed, err := cordon(ctx, r.Kube, node)
+	following, stop := context.WithCancel(ctx)
+	defer stop()
+	holds := make([]*held, 0, len(nodes))
+	for _, node := range nodes {
+		n, changed, err := cordon(ctx, r.Kube, node)
 		if err != nil {
-			return errors.Join(err, r.giveBackAll(ctx, nodes[:i], ours))
+			return errors.Join(err, r.giveBackAll(ctx, holds))
 		}
-		ours[node] = changed
+		holds = append(holds, hold(following, r.Kube, n, changed))
 		r.Report.Cordoned(node, changed)
 	}
 	cluster := drain.NewCluster(r.Kube)
 	var errs []error
-	for i, node := range nodes {
+	for i, h := range holds {
 		if ctx.Err() != nil {
-			errs = append(errs, r.giveBackAll(ctx, nodes[i:], ours))
+			errs = append(errs, r.giveBackAll(ctx, holds[i:]))
 			break
 		}
-		if err := r.drain(ctx, cluster, node); err != nil {
-			errs = append(errs, fmt.Errorf("node %s: %w", node, err), r.giveBack(ctx, node, ours[node]))
+		if err := r.drain(ctx, cluster, h); err != nil {
+			errs = append(errs, fmt.Errorf("node %s: %w", h.node, err), r.giveBack(ctx, h))
 		}
 	}
 	return errors.Join(errs...)
@@ -54,7 +56,10 @@ func (r *Runner) Run(ctx context.Context, nodes []string) error {
 
 // drain passes on what happens, and says now and then how far it is. Everything is
 // reported from this goroutine.
-func (r *Runner) drain(ctx context.Context, cluster *drain.Cluster, node string) error {
+func (r *Runner) drain(ctx context.Context, cluster *drain.Cluster, h *held) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	node, gone := h.node, h.gone
 	type outcome struct {
 		result drain.Result
 		err    error
@@ -84,44 +89,57 @@ func (r *Runner) drain(ctx context.Context, cluster *drain.Cluster, node string)
 			beat.Reset(r.Heartbeat)
 		case <-beat.C:
 			r.Report.Still(node, p)
+		case <-gone:
+			gone = nil
+			stop()
 		case o := <-done:
+			if o.err != nil && gone == nil {
+				o.err = Gone{node}
+			}
 			for len(news) > 0 {
 				r.Report.Event(node, <-news)
 			}
-			r.Report.Ended(node, o.result, o.err)
+			r.ended(ctx, h, o.result, o.err)
 			return o.err
 		}
 	}
 }
 
-func (r *Runner) giveBackAll(ctx context.Context, nodes []string, ours map[string]bool) error {
+// ended tells the outcome, and of a drained node what its cordon has come to.
+func (r *Runner) ended(ctx context.Context, h *held, result drain.Result, err error) {
+	end := End{Result: result, Err: err}
+	if err == nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
+		defer cancel()
+		end.Cordon, end.Kept = h.stays(ctx, r.Kube)
+	}
+	r.Report.Ended(h.node, end)
+}
+
+func (r *Runner) giveBackAll(ctx context.Context, holds []*held) error {
 	var errs []error
-	for _, node := range nodes {
-		errs = append(errs, r.giveBack(ctx, node, ours[node]))
+	for _, h := range holds {
+		errs = append(errs, r.giveBack(ctx, h))
 	}
 	return errors.Join(errs...)
 }
 
 // giveBack takes our cordon off, also when the time of ctx is over.
-func (r *Runner) giveBack(ctx context.Context, node string, ours bool) error {
-	switch {
-	case !ours:
-		r.Report.GivenBack(node, "it stays cordoned, as it was before")
-		return nil
-	case r.KeepCordon:
-		r.Report.GivenBack(node, "it stays cordoned, as --keep-cordon asks")
-		return nil
-	}
+func (r *Runner) giveBack(ctx context.Context, h *held) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
 	defer cancel()
-	if err := uncordon(ctx, r.Kube, node); err != nil {
-		return fmt.Errorf("giving node %s back (kubectl uncordon %s does it): %w", node, node, err)
+	how, err := h.giveBack(ctx, r.Kube, r.KeepCordon)
+	switch {
+	case err != nil && h.ours && !r.KeepCordon:
+		return fmt.Errorf("giving node %s back (kubectl uncordon %s does it): %w", h.node, h.node, err)
+	case err != nil:
+		how = fmt.Sprintf("it is left as it is; whether it is still cordoned could not be read: %v", err)
 	}
-	r.Report.GivenBack(node, "uncordoned: it takes pods again")
+	r.Report.GivenBack(h.node, how)
 	return nil
 }
 
-// Blocked says that err is nothing but drains that pods stand in the way of.
+// Blocked says that err is nothing but drains that pods stand in the way of, or whose node is gone.
 func Blocked(err error) bool {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // it takes apart what was joined
 		for _, one := range joined.Unwrap() {
@@ -132,5 +150,5 @@ func Blocked(err error) bool {
 		return true
 	}
 	var b *drain.Blocked
-	return errors.As(err, &b)
+	return errors.As(err, &b) || errors.As(err, &Gone{})
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -168,6 +169,83 @@ func (i interrupting) Event(node string, e drain.Event) {
 	i.Text.Event(node, e)
 	if e.Kind == drain.EventBlocked {
 		i.cancel()
+	}
+}
+
+// meddling lets others work on the node at the first blocked pod.
+type meddling struct {
+	clidrain.Text
+	once *sync.Once
+	do   func()
+}
+
+func (m meddling) Event(node string, e drain.Event) {
+	m.Text.Event(node, e)
+	if e.Kind == drain.EventBlocked {
+		m.once.Do(m.do)
+	}
+}
+
+func TestTheEndOfADrainSaysWhatTheCordonHasComeToAndLeavesThatOfOthers(t *testing.T) {
+	const uncordon, cordon = `{"spec":{"unschedulable":null}}`, `{"spec":{"unschedulable":true}}`
+	const refits = `{"metadata":{"annotations":{"refit.dev/cordoned-by":"g1"}},"spec":{"unschedulable":true}}`
+	for name, tc := range map[string]struct {
+		patches          []string
+		opens            bool // and the budget lets the pod go
+		gone             bool
+		before, cordoned bool
+		says             string
+	}{
+		"uncordoned by hand":                    {patches: []string{uncordon}, says: "it is not cordoned any more: somebody else has uncordoned it, and it takes pods"},
+		"uncordoned by hand, and before":        {patches: []string{uncordon}, before: true, says: "it is not cordoned any more: somebody else has uncordoned it, and it takes pods"},
+		"Refit's by now":                        {patches: []string{uncordon, refits}, cordoned: true, says: "it stays cordoned: the cordon is Refit's by now (grant g1)"},
+		"marked without an uncordon":            {patches: []string{refits}, cordoned: true, says: "it stays cordoned: the cordon is Refit's by now (grant g1)"},
+		"somebody else's by now":                {patches: []string{uncordon, cordon}, cordoned: true, says: "it stays cordoned: somebody has uncordoned it meanwhile"},
+		"drained, uncordoned by hand":           {patches: []string{uncordon}, opens: true, says: "but somebody has uncordoned it meanwhile, and it takes pods"},
+		"drained, somebody else's by now":       {patches: []string{uncordon, cordon}, opens: true, cordoned: true, says: "but somebody has uncordoned it meanwhile, and pods may have come"},
+		"drained, Refit's by now":               {patches: []string{refits}, opens: true, cordoned: true, says: "the cordon is Refit's (grant g1)"},
+		"the Node is deleted, and nobody waits": {gone: true, says: "node/w1 it is gone: somebody has deleted the Node"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := world(pod("a", "w1", false), closed("a"))
+			onlyPodsOf(c)
+			news := watch.NewFake() // each event waits until the one before was looked at
+			c.PrependWatchReactor("nodes", func(k8stesting.Action) (bool, watch.Interface, error) { return true, news, nil })
+			change := func(body string) *corev1.Node {
+				n, err := c.CoreV1().Nodes().Patch(t.Context(), "w1", types.MergePatchType, []byte(body), metav1.PatchOptions{})
+				require.NoError(t, err)
+				return n
+			}
+			if tc.before {
+				change(cordon)
+			}
+			var out bytes.Buffer
+			timeout := time.Second
+			if tc.opens || tc.gone {
+				timeout = time.Hour
+			}
+			r := &clidrain.Runner{Kube: c, Options: drain.Options{Timeout: timeout}, Heartbeat: time.Hour, Report: meddling{clidrain.Text{Out: &out}, &sync.Once{}, func() {
+				for _, p := range tc.patches {
+					n := change(p)
+					news.Modify(n)
+					news.Modify(n)
+				}
+				if tc.opens {
+					require.NoError(t, c.PolicyV1().PodDisruptionBudgets("shop").Delete(t.Context(), "a", metav1.DeleteOptions{}))
+				}
+				if tc.gone {
+					require.NoError(t, c.CoreV1().Nodes().Delete(t.Context(), "w1", metav1.DeleteOptions{}))
+					news.Delete(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w1", UID: "w1", ResourceVersion: "1"}})
+				}
+			}}}
+			err := r.Run(t.Context(), []string{"w1"})
+			assert.Equal(t, !tc.opens, err != nil && clidrain.Blocked(err), "%v", err)
+			assert.Contains(t, out.String(), tc.says)
+			if n, err := c.CoreV1().Nodes().Get(t.Context(), "w1", metav1.GetOptions{}); !tc.gone {
+				require.NoError(t, err)
+				assert.Equal(t, tc.cordoned, n.Spec.Unschedulable)
+			}
+		})
 	}
 }
 

@@ -57,7 +57,7 @@ whose drain is interrupted (Ctrl-C), is uncordoned, unless it was cordoned befor
 --keep-cordon is given. Pods of DaemonSets and mirror pods always stay. Each pod has the
 grace period that it asks for itself.
 
-Exit codes: 0 drained; 1 a fault; 2 bad input; 3 pods stand in the way, or the node is Refit's.`,
+Exit codes: 0 drained; 1 a fault; 2 bad input; 3 pods stand in the way, or the node is Refit's or gone.`,
 		Example: "  kubectl refit drain worker-1\n  kubectl refit drain worker-1 worker-2 --delete-emptydir-data --timeout 1h\n  kubectl refit drain worker-1 --dry-run=server",
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
