@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -32,6 +33,7 @@ type command struct {
 }
 
 func newRoot(s streams) *cobra.Command {
+	klog.SetLogger(logr.Discard()) // what client-go tries again would be told in its own words, between our lines
 	c := &command{streams: s, flags: genericclioptions.NewConfigFlags(true)}
 	root := &cobra.Command{
 		Use:           "kubectl-refit",
