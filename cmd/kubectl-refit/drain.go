@@ -152,6 +152,9 @@ func (o *drainOptions) run(ctx context.Context, names []string) error {
 	for _, t := range targets {
 		nodes = append(nodes, t.Node.Name)
 	}
+	for _, name := range o.onlyNodes(targets) {
+		fmt.Fprintf(o.err, "warning: node %s: no other node takes its pods now (NoCapacity), and they stay pending until one does\n", name)
+	}
 	runner := &clidrain.Runner{Kube: kube, Options: o.library(), Report: o.reporter(), KeepCordon: o.keepCordon, Heartbeat: o.heartbeat}
 	err = runner.Run(ctx, nodes)
 	switch {
@@ -195,6 +198,23 @@ func (o *drainOptions) targets(ctx context.Context, cl client.Client, names []st
 	return targets, err
 }
 
+// onlyNodes are the targets whose pods no node takes once all of the targets are cordoned.
+func (o *drainOptions) onlyNodes(targets []forecast.Target) []string {
+	after := forecast.Cluster{Nodes: slices.Clone(o.nodes)}
+	for i := range after.Nodes {
+		if slices.ContainsFunc(targets, func(t forecast.Target) bool { return t.Node.Name == after.Nodes[i].Name }) {
+			after.Nodes[i].Spec.Unschedulable = true
+		}
+	}
+	var only []string
+	for _, t := range targets {
+		if after.Request(t, forecast.Overrides{}).Options.OnlyNode {
+			only = append(only, t.Node.Name)
+		}
+	}
+	return only
+}
+
 // refuseOwned keeps away from what Refit does at the moment, where it is installed.
 func (o *drainOptions) refuseOwned(ctx context.Context, cl client.Client, targets []forecast.Target) error {
 	var ledgers v1alpha1.LedgerList
@@ -226,11 +246,11 @@ func (o *drainOptions) rehearse(ctx context.Context, targets []forecast.Target) 
 	if err != nil {
 		return err
 	}
-	all := forecast.Cluster{Nodes: o.nodes}
+	only := o.onlyNodes(targets)
 	requests := make([]drain.ForecastRequest, 0, len(targets))
 	for _, t := range targets {
 		opts := o.library()
-		opts.OnlyNode = all.Request(t, forecast.Overrides{}).Options.OnlyNode
+		opts.OnlyNode = slices.Contains(only, t.Node.Name)
 		requests = append(requests, drain.ForecastRequest{Node: t.Node.Name, Options: opts})
 	}
 	forecasts, err := drain.NewCluster(kube).Forecasts(ctx, requests)

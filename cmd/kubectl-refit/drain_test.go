@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	clidrain "github.com/refit-dev/refit/cli/drain"
+	"github.com/refit-dev/refit/cli/forecast"
 	"github.com/refit-dev/refit/pkg/usage"
 )
 
@@ -90,6 +92,7 @@ func TestADrainByHandNeedsNoRefitAndGivesBackWhatItCannotDrain(t *testing.T) {
 		out, errs, code := d.refit("drain", "w2", "--timeout", "2s", "-o", "json")
 		assert.Equal(t, usage.ExitRefused, code)
 		assert.Contains(t, errs, "not every node was drained: node w2: EvictionBlocked")
+		assert.Contains(t, errs, "warning: node w2: no other node takes its pods now (NoCapacity)")
 		var kinds []string
 		for line := range strings.Lines(out) {
 			var l clidrain.Line
@@ -165,6 +168,33 @@ func TestANodeOfRefitsIsNotDrainedByHand(t *testing.T) {
 	assert.Contains(t, d.refused(usage.ExitRefused, "drain", "w1"), "node w1 is cordoned by Refit (grant g0)")
 	d.ok("drain", "w1", "--force-ownership")
 	assert.False(t, d.schedulable("w1"))
+}
+
+func TestADrainKnowsNodesWhosePodsNoneTakesOnceAllTargetsAreCordoned(t *testing.T) {
+	node := func(name string, cordoned bool) corev1.Node {
+		return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{Unschedulable: cordoned}, Status: corev1.NodeStatus{
+			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+		}}
+	}
+	for name, tc := range map[string]struct {
+		others  bool // are cordoned
+		targets int
+		want    []string
+	}{
+		"another takes them":      {targets: 2},
+		"all others are cordoned": {others: true, targets: 1, want: []string{"w1"}},
+		"all are drained":         {targets: 3, want: []string{"w1", "w2", "w3"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := &drainOptions{nodes: []corev1.Node{node("w1", false), node("w2", tc.others), node("w3", tc.others)}}
+			var targets []forecast.Target
+			for i := range o.nodes[:tc.targets] {
+				targets = append(targets, forecast.Target{Node: &o.nodes[i]})
+			}
+			assert.Equal(t, tc.want, o.onlyNodes(targets))
+			assert.False(t, o.nodes[0].Spec.Unschedulable, "what was read is left alone")
+		})
+	}
 }
 
 func TestMistakesWithDrainSayWhatToDo(t *testing.T) {
