@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/pkg/drain"
 )
 
 const fieldManager = "kubectl-refit"
@@ -29,6 +30,12 @@ func cordon(ctx context.Context, kube kubernetes.Interface, node string) (n *cor
 		}
 		return err
 	})
+	if apierrors.IsForbidden(err) {
+		return nil, false, &drain.Blocked{
+			Reason: drain.ReasonMissingPermission, Permanent: true,
+			Message: fmt.Sprintf("cordoning node %s: %v: grant get and patch on nodes", node, err),
+		}
+	}
 	if err != nil {
 		return nil, false, fmt.Errorf("cordoning node %s: %w", node, err)
 	}

@@ -129,7 +129,7 @@ func (t Text) Ended(node string, e End) {
 		}
 		t.line(colour, "node/%s drained in %s: %s; %s", node, took, summary(r), e.Cordon)
 	case errors.As(err, &b):
-		t.line(red, "node/%s not drained after %s: %s: %s%s", node, took, b.Reason, b.Message, flagFor(b.Reason))
+		t.line(red, "node/%s not drained after %s: %s: %s%s", node, took, b.Reason, b.Message, flagsFor(b))
 	default:
 		t.line(red, "node/%s not drained after %s: %v", node, took, err)
 	}
@@ -138,15 +138,31 @@ func (t Text) Ended(node string, e End) {
 // GivenBack implements Reporter.
 func (t Text) GivenBack(node, how string) { t.line("", "node/%s %s", node, how) }
 
-// flagFor names the flag where one helps.
+// flagsFor names all flags that help, where any does.
+func flagsFor(b *drain.Blocked) string {
+	flags := []string{}
+	if flag := flagFor(b.Reason); flag != "" {
+		flags = append(flags, flag)
+		for _, p := range b.Pods {
+			if flag := flagFor(p.Reason); flag != "" && !slices.Contains(flags, flag) {
+				flags = append(flags, flag)
+			}
+		}
+	}
+	if len(flags) == 0 {
+		return ""
+	}
+	return " (here: " + strings.Join(flags, " ") + ")"
+}
+
 func flagFor(reason string) string {
 	switch reason {
 	case drain.ReasonUnmanagedPods:
-		return " (here: --force)"
+		return "--force"
 	case drain.ReasonEmptyDirPods:
-		return " (here: --delete-emptydir-data)"
+		return "--delete-emptydir-data"
 	case drain.ReasonPodsTerminating, drain.ReasonNodeUnreachable:
-		return " (here: --skip-wait-for-delete-timeout)"
+		return "--skip-wait-for-delete-timeout"
 	}
 	return ""
 }

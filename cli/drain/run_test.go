@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -254,6 +255,29 @@ func TestANodeThatCannotBeCordonedGivesTheOthersBack(t *testing.T) {
 	r := &clidrain.Runner{Kube: c, Report: clidrain.Text{Out: &bytes.Buffer{}}, Heartbeat: time.Hour}
 	require.ErrorContains(t, r.Run(t.Context(), []string{"w1", "w9"}), "cordoning node w9")
 	assert.False(t, cordoned(t, c, "w1"))
+}
+
+func TestACordonThatNoRoleAllowsIsARefusal(t *testing.T) {
+	c := world()
+	c.PrependReactor("patch", "nodes", func(k8stesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(corev1.Resource("nodes"), "w1", errors.New("no role"))
+	})
+	r := &clidrain.Runner{Kube: c, Report: clidrain.Text{Out: &bytes.Buffer{}}, Heartbeat: time.Hour}
+	err := r.Run(t.Context(), []string{"w1"})
+	assert.True(t, clidrain.Blocked(err))
+	assert.ErrorContains(t, err, "MissingPermission: cordoning node w1")
+}
+
+func TestAllFlagsThatADrainNeedsAreNamedAtOnce(t *testing.T) {
+	debug, cache := pod("debug", "w1", true), pod("cache", "w1", false)
+	cache.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+	c := world(debug, cache)
+	onlyPodsOf(c)
+	var out bytes.Buffer
+	opts := drain.Options{Timeout: time.Second, EmptyDir: drain.ActionFail, UnmanagedPods: drain.ActionFail}
+	r := &clidrain.Runner{Kube: c, Options: opts, Report: clidrain.Text{Out: &out}, Heartbeat: time.Hour}
+	require.True(t, clidrain.Blocked(r.Run(t.Context(), []string{"w1"})))
+	assert.Contains(t, out.String(), "(here: --force --delete-emptydir-data)")
 }
 
 func TestANodeIsRefitsWhileASlotOrAMarkerSaysSo(t *testing.T) {
