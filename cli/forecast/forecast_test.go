@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
 	"sigs.k8s.io/yaml"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
@@ -110,7 +112,7 @@ func sample(t *testing.T) forecast.List {
 			Message: "budget db allows 0 disruptions (1 healthy, 1 needed, 1 expected): it can never allow one; add replicas, or let it allow one",
 		}}},
 		{Node: "w3", Outlook: drain.OutlookNow, Message: "no pod has to leave", Pods: []drain.PodForecast{}},
-	})
+	}, nil)
 }
 
 func golden(t *testing.T, name string, got []byte) {
@@ -144,9 +146,78 @@ func TestTheOnlyNodeOfAMachineIsRefusedAsTheCoordinatorDoes(t *testing.T) {
 	c := cluster()
 	of := []drain.Forecast{{Node: "w1", Outlook: drain.OutlookNow, OnlyNode: true, Pods: []drain.PodForecast{{Namespace: "shop", Name: "a", Outlook: drain.OutlookNow}}}}
 	target := []forecast.Target{{Node: &c.Nodes[1], Machine: &c.Machines[0]}}
-	assert.Equal(t, []string{"w1 (NoCapacity)"}, forecast.New(target, of).Never())
+	assert.Equal(t, []string{"w1 (NoCapacity)"}, forecast.New(target, of, nil).Never())
 	c.Machines[0].Spec.Drain = &v1alpha1.DrainSpec{SingleNode: "InPlace"}
-	assert.Empty(t, forecast.New(target, of).Never())
+	assert.Empty(t, forecast.New(target, of, nil).Never())
 	target[0].Machine = nil
-	assert.Empty(t, forecast.New(target, of).Never())
+	assert.Empty(t, forecast.New(target, of, nil).Never())
+}
+
+func TestPodsThatGoUnreadyTakeNothingOfASharedBudget(t *testing.T) {
+	for name, tc := range map[string]struct {
+		allowed int32
+		unready []string
+		says    string
+	}{
+		"both ready":                          {allowed: 1, says: "budget shop/web allows 1: its pods on w1, w2 go one after another"},
+		"one unready":                         {allowed: 1, unready: []string{"a-w2"}},
+		"one of three unready":                {allowed: 1, unready: []string{"a-w3"}, says: "budget shop/web allows 1: its pods on w1, w2 go one after another"},
+		"all unready, and the budget is open": {unready: []string{"a-w1", "a-w2", "a-w3"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			targets, _, err := cluster().Select(nil)
+			require.NoError(t, err)
+			if tc.unready == nil || len(tc.unready) == 1 && tc.unready[0] == "a-w2" {
+				targets = targets[:2]
+			}
+			kube := fake.NewClientset()
+			var forecasts []drain.Forecast
+			for _, target := range targets {
+				pod := "a-" + target.Node.Name
+				p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: pod}}
+				if !slices.Contains(tc.unready, pod) {
+					p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+				}
+				require.NoError(t, kube.Tracker().Add(p))
+				forecasts = append(forecasts, drain.Forecast{
+					Node: target.Node.Name, Outlook: drain.OutlookNow, Pods: []drain.PodForecast{{Namespace: "shop", Name: pod, Outlook: drain.OutlookNow}},
+					Budgets: []drain.BudgetForecast{{Namespace: "shop", Name: "web", Outlook: drain.OutlookNow, Allowed: tc.allowed, Pods: []string{pod}}},
+				})
+			}
+			unready, err := forecast.Unready(t.Context(), kube, forecasts)
+			require.NoError(t, err)
+			var out bytes.Buffer
+			require.NoError(t, forecast.Print(&out, forecast.New(targets, forecasts, unready), false))
+			if tc.says == "" {
+				assert.NotContains(t, out.String(), "Waits:")
+				return
+			}
+			assert.Contains(t, out.String(), "Waits:\n  "+tc.says+"\n")
+		})
+	}
+}
+
+func TestOnlyPodsThatABudgetHoldsAreNamedWithIt(t *testing.T) {
+	targets, _, err := cluster().Select([]string{"w1", "w2"})
+	require.NoError(t, err)
+	of := func(node, pod string, outlook drain.Outlook, message string) drain.Forecast {
+		return drain.Forecast{Node: node, Outlook: outlook, Reason: drain.ReasonEvictionBlocked, Pods: []drain.PodForecast{
+			{Namespace: "shop", Name: pod, Outlook: outlook, Reason: drain.ReasonEvictionBlocked},
+		}, Budgets: []drain.BudgetForecast{{Namespace: "shop", Name: "web", Outlook: outlook, Message: message, Pods: []string{pod}}}}
+	}
+	forecasts := []drain.Forecast{of("w1", "crashing", drain.OutlookNow, ""), of("w2", "well", drain.OutlookWait, "budget web allows 0 disruptions")}
+	var out bytes.Buffer
+	require.NoError(t, forecast.Print(&out, forecast.New(targets, forecasts, map[string]bool{"shop/crashing": true}), false))
+	assert.Contains(t, out.String(), "budget shop/web allows 0 disruptions (well on w2)")
+}
+
+func TestANodeThatIsNotReadySaysWhy(t *testing.T) {
+	targets, _, err := cluster().Select([]string{"w1"})
+	require.NoError(t, err)
+	var out bytes.Buffer
+	require.NoError(t, forecast.Print(&out, forecast.New(targets, []drain.Forecast{{
+		Node: "w1", Outlook: drain.OutlookWait, Reason: drain.ReasonPodsTerminating, Message: "node w1 has not been ready since 2030-01-01T00:00:00Z (PLEG is not healthy)",
+		Pods: []drain.PodForecast{{Namespace: "shop", Name: "a", Outlook: drain.OutlookNow}},
+	}}, nil), false))
+	assert.Contains(t, out.String(), "Waits:\n  node w1: node w1 has not been ready since 2030-01-01T00:00:00Z (PLEG is not healthy)")
 }

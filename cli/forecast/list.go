@@ -38,13 +38,16 @@ type Budget struct {
 	Nodes []string `json:"nodes"`
 	// Shared: it does not let the pods of all these nodes go at the same time.
 	Shared bool `json:"shared,omitempty"`
+	// takers are the pods that take one of what it allows, and on the nodes of the same index.
+	takers, on []string
 }
 
 // reasonNoCapacity is what the coordinator's gate says of the only node.
 const reasonNoCapacity = "NoCapacity"
 
-// New joins targets and their forecasts, which are in the same order.
-func New(targets []Target, forecasts []drain.Forecast) List {
+// New joins targets and their forecasts, which are in the same order. A pod in unready, by
+// namespace/name, that goes now takes nothing of what its budget allows.
+func New(targets []Target, forecasts []drain.Forecast, unready map[string]bool) List {
 	l := List{APIVersion: v1alpha1.GroupVersion.String(), Kind: Kind, Items: []Item{}}
 	budgets := map[string]*Budget{}
 	for i, t := range targets {
@@ -55,12 +58,12 @@ func New(targets []Target, forecasts []drain.Forecast) List {
 		}
 		l.Items = append(l.Items, item)
 		for _, b := range item.Budgets {
-			add(budgets, item.Node, b)
+			add(budgets, item, b, unready)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(budgets)) {
 		b := budgets[name]
-		b.Shared = len(b.Nodes) > 1 && int(b.Allowed) < len(b.Pods) && b.Outlook != drain.OutlookNever
+		b.Shared = len(set(b.on)) > 1 && int(b.Allowed) < len(b.takers) && b.Outlook != drain.OutlookNever
 		if b.Shared && b.Outlook == drain.OutlookNow {
 			b.Outlook = drain.OutlookWait
 		}
@@ -80,20 +83,32 @@ func (i *Item) refuseOnlyNode(m *v1alpha1.Machine) {
 	i.Message = "no other node takes its pods: add or uncordon a node, or set spec.drain.singleNode to InPlace"
 }
 
-func add(budgets map[string]*Budget, node string, b drain.BudgetForecast) {
+func add(budgets map[string]*Budget, item Item, b drain.BudgetForecast, unready map[string]bool) {
 	key := b.Namespace + "/" + b.Name
 	all := budgets[key]
 	if all == nil {
-		budgets[key] = &Budget{BudgetForecast: b, Nodes: []string{node}}
-		return
+		all = &Budget{BudgetForecast: b}
+		all.Pods = nil
+		budgets[key] = all
 	}
-	all.Nodes = append(all.Nodes, node)
 	pods := slices.Concat(all.Pods, b.Pods)
 	if rank(b.Outlook) > rank(all.Outlook) {
 		all.BudgetForecast = b
 	}
 	all.Pods = pods
+	all.Nodes = append(all.Nodes, item.Node)
+	for _, name := range b.Pods {
+		goes := slices.ContainsFunc(item.Pods, func(p drain.PodForecast) bool {
+			return p.Namespace == b.Namespace && p.Name == name && p.Outlook == drain.OutlookNow
+		})
+		if !goes || !unready[b.Namespace+"/"+name] {
+			all.takers, all.on = append(all.takers, name), append(all.on, item.Node)
+		}
+	}
 }
+
+// set has each of the sorted names once.
+func set(sorted []string) []string { return slices.Compact(slices.Clone(sorted)) }
 
 func rank(o drain.Outlook) int {
 	return slices.Index([]drain.Outlook{drain.OutlookNow, drain.OutlookWait, drain.OutlookNever}, o)
@@ -112,7 +127,7 @@ func (l List) Never() []string {
 
 // words say what the budget does to the pods of its nodes.
 func (b Budget) words() string {
-	on := strings.Join(b.Nodes, ", ")
+	on := strings.Join(set(b.on), ", ")
 	if b.Shared && b.Allowed > 0 {
 		turn := "go one after another"
 		if b.Allowed > 1 {
@@ -120,5 +135,5 @@ func (b Budget) words() string {
 		}
 		return fmt.Sprintf("budget %s/%s allows %d: its pods on %s %s", b.Namespace, b.Name, b.Allowed, on, turn)
 	}
-	return fmt.Sprintf("%s (%s on %s)", strings.Replace(b.Message, "budget "+b.Name, "budget "+b.Namespace+"/"+b.Name, 1), strings.Join(b.Pods, ", "), on)
+	return fmt.Sprintf("%s (%s on %s)", strings.Replace(b.Message, "budget "+b.Name, "budget "+b.Namespace+"/"+b.Name, 1), strings.Join(b.takers, ", "), on)
 }

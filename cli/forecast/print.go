@@ -64,7 +64,8 @@ func (l List) inTheWay(of drain.Outlook) []string {
 		}
 	}
 	for _, i := range l.Items {
-		if i.Outlook == of && (i.Reason == reasonNoCapacity || i.Reason == drain.ReasonNodeUnreachable) {
+		ofNode := i.Reason == reasonNoCapacity || i.Reason == drain.ReasonNodeUnreachable || strings.HasPrefix(i.Message, "node "+i.Node+" ")
+		if i.Outlook == of && ofNode {
 			lines = append(lines, fmt.Sprintf("node %s: %s", i.Node, i.Message))
 		}
 		for _, p := range i.Pods {

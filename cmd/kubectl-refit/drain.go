@@ -257,7 +257,11 @@ func (o *drainOptions) rehearse(ctx context.Context, targets []forecast.Target) 
 	if err != nil {
 		return fmt.Errorf("foreseeing the drains: %w", err)
 	}
-	list := forecast.New(targets, forecasts)
+	unready, err := forecast.Unready(ctx, kube, forecasts)
+	if err != nil {
+		return err
+	}
+	list := forecast.New(targets, forecasts, unready)
 	shown := &forecastOptions{command: o.command, output: "table"}
 	if o.output != "" {
 		shown.output = o.output

@@ -96,7 +96,11 @@ func (o *forecastOptions) run(ctx context.Context, names []string) error {
 	if err != nil {
 		return fmt.Errorf("foreseeing the drains: %w", err)
 	}
-	list := forecast.New(targets, forecasts)
+	unready, err := forecast.Unready(ctx, kube, forecasts)
+	if err != nil {
+		return err
+	}
+	list := forecast.New(targets, forecasts, unready)
 	if err := o.print(list); err != nil {
 		return err
 	}
