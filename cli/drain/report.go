@@ -28,6 +28,8 @@ type Reporter interface {
 type End struct {
 	Result drain.Result
 	Err    error
+	// Flags that would help, where any do.
+	Flags []string
 	// Cordon says what the cordon of a drained node has come to; Kept that pods were kept away all the time.
 	Cordon string
 	Kept   bool
@@ -129,7 +131,11 @@ func (t Text) Ended(node string, e End) {
 		}
 		t.line(colour, "node/%s drained in %s: %s; %s", node, took, summary(r), e.Cordon)
 	case errors.As(err, &b):
-		t.line(red, "node/%s not drained after %s: %s: %s%s", node, took, b.Reason, b.Message, flagsFor(b))
+		text := fmt.Sprintf("node/%s not drained after %s: %s: %s", node, took, b.Reason, b.Message)
+		if len(e.Flags) > 0 {
+			text += " (here: " + strings.Join(e.Flags, " ") + ")"
+		}
+		t.line(red, "%s", text)
 	default:
 		t.line(red, "node/%s not drained after %s: %v", node, took, err)
 	}
@@ -137,35 +143,6 @@ func (t Text) Ended(node string, e End) {
 
 // GivenBack implements Reporter.
 func (t Text) GivenBack(node, how string) { t.line("", "node/%s %s", node, how) }
-
-// flagsFor names all flags that help, where any does.
-func flagsFor(b *drain.Blocked) string {
-	flags := []string{}
-	if flag := flagFor(b.Reason); flag != "" {
-		flags = append(flags, flag)
-		for _, p := range b.Pods {
-			if flag := flagFor(p.Reason); flag != "" && !slices.Contains(flags, flag) {
-				flags = append(flags, flag)
-			}
-		}
-	}
-	if len(flags) == 0 {
-		return ""
-	}
-	return " (here: " + strings.Join(flags, " ") + ")"
-}
-
-func flagFor(reason string) string {
-	switch reason {
-	case drain.ReasonUnmanagedPods:
-		return "--force"
-	case drain.ReasonEmptyDirPods:
-		return "--delete-emptydir-data"
-	case drain.ReasonPodsTerminating, drain.ReasonNodeUnreachable:
-		return "--skip-wait-for-delete-timeout"
-	}
-	return ""
-}
 
 func summary(r drain.Result) string {
 	text := status.Count(r.Evicted, "pod") + " evicted"

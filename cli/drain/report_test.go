@@ -47,7 +47,7 @@ func tell(r clidrain.Reporter) {
 	})
 	r.Ended("w2", clidrain.End{Result: drain.Result{Duration: time.Second}, Err: &drain.Blocked{Reason: drain.ReasonUnmanagedPods, Message: "shop/c has no controller", Pods: []drain.BlockedPod{
 		{Namespace: "shop", Name: "c", PDBs: []string{"c"}, Since: at, Reason: drain.ReasonUnmanagedPods, Message: "has no controller"},
-	}}})
+	}}, Flags: []string{"--force"}})
 	r.GivenBack("w2", "it stays cordoned, as it was before")
 	r.Ended("w3", clidrain.End{Err: errors.New("no answer from the API server")})
 }

@@ -107,10 +107,10 @@ func (r *Runner) drain(ctx context.Context, cluster *drain.Cluster, h *held) err
 
 // ended tells the outcome, and of a drained node what its cordon has come to.
 func (r *Runner) ended(ctx context.Context, h *held, result drain.Result, err error) {
-	end := End{Result: result, Err: err}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
+	defer cancel()
+	end := End{Result: result, Err: err, Flags: r.flags(ctx, h.node, err)}
 	if err == nil {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
-		defer cancel()
 		end.Cordon, end.Kept = h.stays(ctx, r.Kube)
 	}
 	r.Report.Ended(h.node, end)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -269,15 +270,29 @@ func TestACordonThatNoRoleAllowsIsARefusal(t *testing.T) {
 }
 
 func TestAllFlagsThatADrainNeedsAreNamedAtOnce(t *testing.T) {
-	debug, cache := pod("debug", "w1", true), pod("cache", "w1", false)
-	cache.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
-	c := world(debug, cache)
-	onlyPodsOf(c)
-	var out bytes.Buffer
-	opts := drain.Options{Timeout: time.Second, EmptyDir: drain.ActionFail, UnmanagedPods: drain.ActionFail}
-	r := &clidrain.Runner{Kube: c, Options: opts, Report: clidrain.Text{Out: &out}, Heartbeat: time.Hour}
-	require.True(t, clidrain.Blocked(r.Run(t.Context(), []string{"w1"})))
-	assert.Contains(t, out.String(), "(here: --force --delete-emptydir-data)")
+	withData := func(p *corev1.Pod) *corev1.Pod {
+		p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+		return p
+	}
+	for name, tc := range map[string]struct {
+		pods  []runtime.Object
+		flags []string
+	}{
+		"a bare pod and one with data": {[]runtime.Object{pod("debug", "w1", true), withData(pod("cache", "w1", false))}, []string{"--force", "--delete-emptydir-data"}},
+		"a bare pod with data":         {[]runtime.Object{withData(pod("debug", "w1", true))}, []string{"--delete-emptydir-data", "--force"}},
+		"a pod with data":              {[]runtime.Object{withData(pod("cache", "w1", false))}, []string{"--delete-emptydir-data"}},
+		"a bare pod":                   {[]runtime.Object{pod("debug", "w1", true)}, []string{"--force"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := world(tc.pods...)
+			onlyPodsOf(c)
+			var out bytes.Buffer
+			opts := drain.Options{Timeout: time.Second, EmptyDir: drain.ActionFail, UnmanagedPods: drain.ActionFail}
+			r := &clidrain.Runner{Kube: c, Options: opts, Report: clidrain.Text{Out: &out}, Heartbeat: time.Hour}
+			require.True(t, clidrain.Blocked(r.Run(t.Context(), []string{"w1"})))
+			assert.Contains(t, out.String(), "(here: "+strings.Join(tc.flags, " ")+")\n")
+		})
+	}
 }
 
 func TestANodeIsRefitsWhileASlotOrAMarkerSaysSo(t *testing.T) {
