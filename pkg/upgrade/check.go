@@ -83,11 +83,8 @@ func (p *planner) checkControlPlane() error {
 	p.want.controlPlane, p.want.controlPlaneNow = want, now
 	p.want.controlPlaneChanges = !controlPlaneAt(*control, want)
 	p.finishKubeadm()
-	if why := p.probeFailed("containers"); why != "" && !p.want.controlPlaneChanges && (control.ControllerManager == "" || control.Scheduler == "") {
-		return wait(ReasonVersionUnknown, "the containers of this host could not be listed (%s), so it is not known what its controller manager and scheduler run: see that the container runtime answers", why)
-	}
-	if down := control.downComponent(); down != "" && !p.want.controlPlaneChanges {
-		return wait(ReasonVersionUnknown, "the %s of this host has a manifest and does not run, so it is not known which version it is: see why it does not run (crictl ps -a)", down)
+	if err := p.checkComponents(*control); err != nil {
+		return err
 	}
 	switch {
 	case p.want.controlPlaneChanges && p.kubeadmRole() == "":
@@ -96,6 +93,20 @@ func (p *planner) checkControlPlane() error {
 		return refuse(ReasonDowngradeRefused, "the API server of this host runs %s and the target is %s: a control plane never goes back, since etcd and stored objects cannot follow; set spec.versions.controlPlane to %s or newer", now.Raw(), want.Raw(), now)
 	case want.MinorsAhead(now) > 1:
 		return refuse(ReasonSkewViolated, "the API server of this host runs %s and the target is %s: kubeadm moves a control plane by one minor at a time; the hop in between is missing from the assignment", now.Raw(), want.Raw())
+	}
+	return nil
+}
+
+// checkComponents refuses to call a control plane done whose components nobody has seen at its version.
+func (p *planner) checkComponents(control ControlFacts) error {
+	if p.want.controlPlaneChanges {
+		return nil
+	}
+	if why := p.probeFailed("containers"); why != "" && (control.ControllerManager == "" || control.Scheduler == "") {
+		return wait(ReasonVersionUnknown, "the containers of this host could not be listed (%s), so it is not known what its controller manager and scheduler run: see that the container runtime answers", why)
+	}
+	if down := control.downComponent(); down != "" {
+		return wait(ReasonVersionUnknown, "the %s of this host has a manifest and does not run, so it is not known which version it is: see why it does not run (crictl ps -a)", down)
 	}
 	return nil
 }

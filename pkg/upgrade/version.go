@@ -28,7 +28,9 @@ var preRelease = regexp.MustCompile(`^[-~.](alpha|beta|rc)(?:[-.]?([0-9]+(?:\.[0
 // "Kubernetes v1.30.4" (as `kubelet --version` prints it), "v1.29.6+k3s1". It
 // reports false, and a Version that is Unknown, for anything else: a minor such as
 // "27+" is no version, gitVersion is.
-func ParseKubernetes(text string) (Version, bool) { return kubernetesVersions.of(text, parseKubernetes) }
+func ParseKubernetes(text string) (Version, bool) {
+	return kubernetesVersions.of(text, parseKubernetes)
+}
 
 func parseKubernetes(text string) (Version, bool) {
 	bare := strings.TrimPrefix(strings.TrimSpace(text), "Kubernetes ")
