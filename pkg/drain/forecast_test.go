@@ -1,6 +1,7 @@
 package drain_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -8,8 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/refit-dev/refit/pkg/drain"
 )
@@ -219,4 +223,46 @@ func TestAForecastWithoutTheRightToReadSaysSo(t *testing.T) {
 	deny("watch", "poddisruptionbudgets")(c)
 	_, err := drain.New(c, drain.Options{}).Forecast(t.Context(), node)
 	assert.Equal(t, drain.ReasonMissingPermission, requireBlocked(t, err).Reason)
+}
+
+// readsSelectors refuses what the API server cannot parse, which the fake takes for everything.
+func (c *cluster) readsSelectors() {
+	c.PrependReactor("list", "pods", func(a k8stesting.Action) (bool, runtime.Object, error) {
+		if list, ok := a.(k8stesting.ListActionImpl); ok {
+			if _, err := labels.Parse(list.GetListOptions().LabelSelector); err != nil {
+				return true, nil, apierrors.NewBadRequest(err.Error())
+			}
+		}
+		return false, nil, nil
+	})
+}
+
+func TestABudgetOfAllPodsOfItsNamespaceIsForeseen(t *testing.T) {
+	all := guarding("web", 0, 1, 2, 3)
+	all.Spec.Selector = &metav1.LabelSelector{}
+	c := newCluster(t, web("a"), pod("b", onNode("w2"), crashing), all)
+	c.onlyPodsOfTheirNode()
+	c.readsSelectors()
+	f, err := drain.New(c, drain.Options{}).Forecast(t.Context(), node)
+	require.NoError(t, err)
+	require.Len(t, f.Budgets, 1)
+	assert.Equal(t, []drain.UnreadyPod{{Name: "b", Node: "w2", Why: "CrashLoopBackOff"}}, f.Budgets[0].Unready)
+}
+
+func TestABudgetWhosePodsCannotBeReadIsToldOfAndEndsNoForecast(t *testing.T) {
+	c := newCluster(t, web("a", crashing), pod("b"), guarding("web", 0, 0, 1, 1))
+	c.onlyPodsOfTheirNode()
+	c.PrependReactor("list", "pods", func(a k8stesting.Action) (bool, runtime.Object, error) {
+		if list, ok := a.(k8stesting.ListActionImpl); ok && list.GetListOptions().LabelSelector != "" {
+			return true, nil, apierrors.NewInternalError(errors.New("etcd is away"))
+		}
+		return false, nil, nil
+	})
+	all, err := drain.NewCluster(c).Forecasts(t.Context(), []drain.ForecastRequest{{Node: node}, {Node: node}})
+	require.NoError(t, err)
+	for _, f := range all {
+		assert.Equal(t, 1, f.Count(drain.OutlookNow), "%+v", f.Pods)
+		assert.Contains(t, f.Message, "listing the pods of budget shop/web")
+		assert.Contains(t, f.Message, "etcd is away")
+	}
 }

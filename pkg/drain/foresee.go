@@ -21,6 +21,8 @@ type scene struct {
 	pods        []judged
 	// members are all pods of a budget that holds one of the node's.
 	members func(*policyv1.PodDisruptionBudget) []*corev1.Pod
+	// unread is why those of a budget are not known, nil where they are.
+	unread  func(*policyv1.PodDisruptionBudget) error
 	volumes []AttachedVolume
 }
 
@@ -133,6 +135,9 @@ func (f *foresight) pod(j judged) (PodForecast, *policyv1.PodDisruptionBudget) {
 	b := j.budgets[0]
 	if p.Outlook, p.Message = f.under(b, j.pod); p.Outlook != OutlookNow {
 		p.Reason = ReasonEvictionBlocked
+		if err := f.unread(b); err != nil {
+			p.Message += "; which of its pods are not ready is not known: " + err.Error()
+		}
 	}
 	f.untilTimeout(&p)
 	return p, b
@@ -163,7 +168,7 @@ func (f *foresight) under(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) (Out
 // mayRecover says whether the budget's health can come back without the pods that are
 // unwell on this node: those are the ones that it keeps there.
 func (f *foresight) mayRecover(b *policyv1.PodDisruptionBudget) bool {
-	if b.Status.ObservedGeneration < b.Generation || b.Status.CurrentHealthy >= b.Status.DesiredHealthy {
+	if b.Status.ObservedGeneration < b.Generation || b.Status.CurrentHealthy >= b.Status.DesiredHealthy || f.unread(b) != nil {
 		return true
 	}
 	members := f.members(b)
