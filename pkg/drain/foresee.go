@@ -112,7 +112,7 @@ func whyIgnored(pod *corev1.Pod) string {
 
 // pod says what becomes of it, and by which budget, if by one alone.
 func (f *foresight) pod(j judged) (PodForecast, *policyv1.PodDisruptionBudget) {
-	p := PodForecast{Namespace: j.pod.Namespace, Name: j.pod.Name, Outlook: OutlookNow, Budgets: namesOf(j.budgets)}
+	p := PodForecast{Namespace: j.pod.Namespace, Name: j.pod.Name, Outlook: OutlookNow, Budgets: namesOf(j.budgets), Warning: mayComeBack(j.pod)}
 	switch {
 	case j.verdict == verdictRefuse:
 		p.Outlook, p.Reason, p.Message = OutlookNever, j.reason, j.message
@@ -317,9 +317,6 @@ func (f *foresight) words() string {
 		}
 	}
 	text := "pods that leave: " + strings.Join(counts, ", ")
-	if out.Outlook == OutlookNow {
-		return text
-	}
 	var lines []string
 	for _, b := range out.Budgets {
 		if b.Outlook == out.Outlook && b.Message != "" {
@@ -327,8 +324,13 @@ func (f *foresight) words() string {
 		}
 	}
 	for _, p := range out.Pods {
-		if p.Outlook == out.Outlook && p.Message != "" && p.Reason != ReasonEvictionBlocked && p.Reason != ReasonWaitsForOthers {
+		if out.Outlook != OutlookNow && p.Outlook == out.Outlook && p.Message != "" && p.Reason != ReasonEvictionBlocked && p.Reason != ReasonWaitsForOthers {
 			lines = append(lines, p.String())
+		}
+	}
+	for _, p := range out.Pods {
+		if p.Warning != "" {
+			lines = append(lines, fmt.Sprintf("warning: %s/%s: %s", p.Namespace, p.Name, p.Warning))
 		}
 	}
 	if len(lines) == 0 {

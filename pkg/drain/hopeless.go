@@ -14,6 +14,11 @@ import (
 func (r *run) explainHeld() {
 	for _, e := range r.ordered() {
 		switch {
+		case e.comesBack && e.state == stateBlocked:
+			if e.hopelessSince.IsZero() {
+				e.hopelessSince = time.Now()
+			}
+			continue
 		case e.heldByBudget():
 			if reason, message := r.heldBy(e); message != "" {
 				r.block(e, reason, message)
