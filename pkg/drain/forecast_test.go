@@ -26,6 +26,24 @@ func guarding(app string, allowed, healthy, desired, expected int32) *policyv1.P
 	return b
 }
 
+// unsynced is a budget as the disruption controller leaves one that it cannot work out.
+func unsynced(change func(*policyv1.PodDisruptionBudget)) *policyv1.PodDisruptionBudget {
+	b := guarding("web", 0, 2, 1, 2)
+	b.Generation = 1
+	b.Status.Conditions = []metav1.Condition{{
+		Type: policyv1.DisruptionAllowedCondition, Status: metav1.ConditionFalse, Reason: policyv1.SyncFailedReason,
+		Message: "jobs.batch does not implement the scale subresource",
+	}}
+	if change != nil {
+		change(b)
+	}
+	return b
+}
+
+func ofJob(p *corev1.Pod) {
+	p.OwnerReferences[0].APIVersion, p.OwnerReferences[0].Kind = "batch/v1", "Job"
+}
+
 func onNode(name string) podOption { return func(p *corev1.Pod) { p.Spec.NodeName = name } }
 
 func labelled(app string) podOption {
@@ -89,6 +107,19 @@ func TestAForecastTellsWhatGoesWhatWaitsAndWhatNeverCan(t *testing.T) {
 			objects: []runtime.Object{web("a"), ownedBudget}, wait: 1, reason: drain.ReasonEvictionBlocked, message: "may let the pod go once the node is cordoned"},
 		"a budget whose change is not seen yet": {
 			objects: []runtime.Object{web("a"), unseen}, wait: 1, reason: drain.ReasonEvictionBlocked, message: "has not seen its latest change"},
+		"a budget that the controller cannot work out": {
+			objects: []runtime.Object{web("a"), unsynced(nil)}, never: 1, reason: drain.ReasonEvictionBlocked, message: "jobs.batch does not implement the scale subresource"},
+		"one that it could work out before": {
+			objects: []runtime.Object{web("a"), unsynced(func(b *policyv1.PodDisruptionBudget) { b.Status.ObservedGeneration = 1 })}, never: 1,
+			reason: drain.ReasonEvictionBlocked, message: "jobs.batch does not implement the scale subresource"},
+		"one that it can work out again": {
+			objects: []runtime.Object{web("a"), unsynced(func(b *policyv1.PodDisruptionBudget) {
+				b.Status.ObservedGeneration, b.Status.DisruptionsAllowed = 1, 1
+				b.Status.Conditions[0].Status, b.Status.Conditions[0].Reason = metav1.ConditionTrue, policyv1.SufficientPodsReason
+			})}, now: 1},
+		"one that it cannot work out, of a pod that ends by itself": {
+			objects: []runtime.Object{web("a", ofJob), unsynced(nil)}, wait: 1,
+			reason: drain.ReasonEvictionBlocked, message: "jobs.batch does not implement the scale subresource"},
 		"two budgets": {
 			objects: []runtime.Object{web("a"), guarding("web", 1, 2, 1, 2), budget("all", "web", 1, 1)}, never: 1, reason: drain.ReasonPDBOverlap, message: "budgets all and web both match it"},
 		"two budgets on a pod that has not started": {

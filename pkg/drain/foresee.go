@@ -157,6 +157,8 @@ func (f *foresight) under(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) (Out
 		return OutlookWait, fmt.Sprintf("budget %s allows %d disruptions at a time", b.Name, b.Status.DisruptionsAllowed)
 	case hopeless(pod, []*policyv1.PodDisruptionBudget{b}):
 		return OutlookNever, explain(b, pod)
+	case syncFault(b) != "":
+		return OutlookWait, explain(b, pod)
 	case never(b):
 		return OutlookWait, fmt.Sprintf("budget %s needs every pod, but it or the pod is an operator's, who may let the pod go once the node is cordoned", b.Name)
 	case !ready(pod) && !f.mayRecover(b):
