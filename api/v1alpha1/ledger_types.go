@@ -105,6 +105,9 @@ type Slot struct {
 const (
 	// AnnotationCordonedBy marks a cordon of ours on a Node; its value is the grant id. It is written in the same update as the cordon.
 	AnnotationCordonedBy = "refit.dev/cordoned-by"
+	// AnnotationFoundCordonedBy marks a Node that someone else had cordoned when a grant came to cordon it; its value is the
+	// grant id. The cordon stays theirs, and where they take it back the grant does not cordon the Node again.
+	AnnotationFoundCordonedBy = "refit.dev/found-cordoned-by"
 	// AnnotationExcludedBy marks a Node's exclusion from external load balancers as ours; its value is the grant id. It is
 	// written in the same update as that label.
 	AnnotationExcludedBy = "refit.dev/load-balancers-excluded-by"

@@ -130,8 +130,9 @@ func NodeOf(n *corev1.Node) *Node {
 	out := &Node{
 		Name: n.Name, UID: string(n.UID), Labels: n.Labels,
 		Unschedulable: n.Spec.Unschedulable, CordonedBy: n.Annotations[v1alpha1.AnnotationCordonedBy],
-		ExcludedBy:     n.Annotations[v1alpha1.AnnotationExcludedBy],
-		KubeletVersion: n.Status.NodeInfo.KubeletVersion, RuntimeVersion: n.Status.NodeInfo.ContainerRuntimeVersion,
+		FoundCordonedBy: n.Annotations[v1alpha1.AnnotationFoundCordonedBy],
+		ExcludedBy:      n.Annotations[v1alpha1.AnnotationExcludedBy],
+		KubeletVersion:  n.Status.NodeInfo.KubeletVersion, RuntimeVersion: n.Status.NodeInfo.ContainerRuntimeVersion,
 	}
 	for _, t := range n.Spec.Taints {
 		if t.Effect != corev1.TaintEffectPreferNoSchedule {

@@ -89,19 +89,20 @@ type Machine struct {
 
 // Node is what counts of a Node object.
 type Node struct {
-	Name           string
-	UID            string
-	Ready          bool
-	Unknown        bool // the cluster has lost sight of it
-	NotReadySince  metav1.Time
-	Message        string
-	Unschedulable  bool
-	CordonedBy     string         // our marker; "" when there is none
-	ExcludedBy     string         // our marker of its exclusion from load balancers; "" when there is none
-	Taints         []corev1.Taint // those that keep pods away
-	Labels         map[string]string
-	KubeletVersion string
-	RuntimeVersion string
+	Name            string
+	UID             string
+	Ready           bool
+	Unknown         bool // the cluster has lost sight of it
+	NotReadySince   metav1.Time
+	Message         string
+	Unschedulable   bool
+	CordonedBy      string         // our marker; "" when there is none
+	FoundCordonedBy string         // our marker on a node that someone else has cordoned; "" when there is none
+	ExcludedBy      string         // our marker of its exclusion from load balancers; "" when there is none
+	Taints          []corev1.Taint // those that keep pods away
+	Labels          map[string]string
+	KubeletVersion  string
+	RuntimeVersion  string
 }
 
 // ForeignCordon says that someone else than Refit took the node out of scheduling.

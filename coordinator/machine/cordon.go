@@ -3,13 +3,14 @@ package machine
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/refit-dev/refit/pkg/drain"
 )
 
 // cordon takes the node out of scheduling, and out of load balancers, under the grant's name. A marker that an
-// earlier operation of ours has left is taken over; a cordon of someone else is left
-// unmarked, and so is still there at the end. It is false where someone has taken the
+// earlier operation of ours has left is taken over; a cordon of someone else is never
+// marked as ours, and so is still there at the end. It is false where someone has taken the
 // cordon back.
 func (r *Reconciler) cordon(ctx context.Context, s *scope, grantID string, lb drain.LoadBalancers) (bool, error) {
 	node := s.node()
@@ -40,12 +41,9 @@ func (r *Reconciler) unmark(ctx context.Context, s *scope) (outcome, error) {
 	if s.slot() != nil || node == nil || !node.Ready {
 		return goOn, nil
 	}
-	owners := []string{node.CordonedBy}
-	if node.ExcludedBy != node.CordonedBy {
-		owners = append(owners, node.ExcludedBy)
-	}
-	for _, owner := range owners {
-		if owner == "" {
+	owners := []string{node.CordonedBy, node.FoundCordonedBy, node.ExcludedBy}
+	for i, owner := range owners {
+		if owner == "" || slices.Contains(owners[:i], owner) {
 			continue
 		}
 		if err := r.uncordon(ctx, s, owner); err != nil {

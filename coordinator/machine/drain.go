@@ -112,7 +112,7 @@ func nextDrainFailure(before *v1alpha1.RolloutFailure, b *drain.Blocked, now tim
 		attempts = before.Attempts + 1
 	}
 	delay := min(drainRetryFirst<<min(attempts-1, 10), drainRetryMost)
-	if b.Permanent && b.Reason == drain.ReasonEvictionBlocked { // each try evicts the other pods in vain
+	if b.Permanent && (b.Reason == drain.ReasonEvictionBlocked || b.Reason == drain.ReasonPodsComeBack) { // each try evicts the other pods in vain
 		delay = drainRetryMost
 	}
 	return &v1alpha1.RolloutFailure{Class: fleet.ClassDrainBlocked, Failure: v1alpha1.Failure{

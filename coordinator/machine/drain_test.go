@@ -27,6 +27,7 @@ func TestADrainThatTimeDoesNotHelpIsNotTriedAgainEveryMinute(t *testing.T) {
 	assert.Equal(t, time.Minute, after(nil, passing))
 	assert.Equal(t, 2*time.Minute, after(nextDrainFailure(nil, passing, now), passing))
 	assert.Equal(t, 30*time.Minute, after(nil, lasting))
+	assert.Equal(t, 30*time.Minute, after(nil, &drain.Blocked{Reason: drain.ReasonPodsComeBack, Permanent: true}))
 	assert.Equal(t, time.Minute, after(nil, refused), "it evicts nobody, and costs nothing")
 }
 
@@ -68,9 +69,10 @@ func TestHowANodeIsDrainedFollowsWhetherItsPodsHaveAnotherPlace(t *testing.T) {
 
 func TestANodeWithoutASlotIsFreedOfWhateverCarriesOurMark(t *testing.T) {
 	for name, annotations := range map[string]map[string]string{
-		"cordon and exclusion": {v1alpha1.AnnotationCordonedBy: "g1", v1alpha1.AnnotationExcludedBy: "g1"},
-		"exclusion alone":      {v1alpha1.AnnotationExcludedBy: "g1"},
-		"of two operations":    {v1alpha1.AnnotationCordonedBy: "g2", v1alpha1.AnnotationExcludedBy: "g1"},
+		"cordon and exclusion":            {v1alpha1.AnnotationCordonedBy: "g1", v1alpha1.AnnotationExcludedBy: "g1"},
+		"a found cordon and an exclusion": {v1alpha1.AnnotationFoundCordonedBy: "g1", v1alpha1.AnnotationExcludedBy: "g2"},
+		"exclusion alone":                 {v1alpha1.AnnotationExcludedBy: "g1"},
+		"of two operations":               {v1alpha1.AnnotationCordonedBy: "g2", v1alpha1.AnnotationExcludedBy: "g1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			marked := func(_ *v1alpha1.Machine, n *corev1.Node, _ *v1alpha1.LedgerSpec) {
@@ -87,6 +89,33 @@ func TestANodeWithoutASlotIsFreedOfWhateverCarriesOurMark(t *testing.T) {
 			assert.False(t, n.Spec.Unschedulable)
 			assert.Empty(t, n.Labels)
 			assert.Empty(t, n.Annotations)
+		})
+	}
+}
+
+func TestWhoeverTakesACordonBackIsGivenWay(t *testing.T) {
+	for name, tc := range map[string]struct {
+		mark, owner   string
+		unschedulable bool
+		taken         bool
+	}{
+		"ours":                     {mark: v1alpha1.AnnotationCordonedBy, taken: true},
+		"one that was there":       {mark: v1alpha1.AnnotationFoundCordonedBy, taken: true},
+		"one that is there still":  {mark: v1alpha1.AnnotationFoundCordonedBy, unschedulable: true},
+		"one that another found":   {mark: v1alpha1.AnnotationFoundCordonedBy, owner: "g0"},
+		"none, and none was found": {mark: "example.com/other"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			world := fleettest.New().Machine("w1", "", v1alpha1.RoleWorker, fleettest.InSlot(v1alpha1.DisruptionDrain), func(_ *v1alpha1.Machine, n *corev1.Node, l *v1alpha1.LedgerSpec) {
+				owner := tc.owner
+				if owner == "" {
+					owner = l.Slots[0].GrantID
+				}
+				n.Annotations = map[string]string{tc.mark: owner}
+				n.Spec.Unschedulable = tc.unschedulable
+			})
+			view := world.Build().Find("w1")
+			assert.Equal(t, tc.taken, uncordoned(&scope{machine: view.Machine, view: view}))
 		})
 	}
 }

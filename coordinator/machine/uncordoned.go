@@ -38,11 +38,13 @@ func (r *Reconciler) giveWay(ctx context.Context, s *scope) (outcome, error) {
 	return goOn, nil
 }
 
-// uncordoned says that someone has taken back the cordon of the slot in flight. Marker
-// and cordon are written together, and so the one without the other is a person's doing.
+// uncordoned says that someone has taken back the cordon of the slot in flight, be it ours
+// or one that was there before. Marker and cordon are written together, or the marker under
+// the cordon, and so the one without the other is a person's doing.
 func uncordoned(s *scope) bool {
 	slot, node := s.slot(), s.node()
-	return slot != nil && node != nil && !node.Unschedulable && node.CordonedBy == slot.GrantID
+	return slot != nil && node != nil && !node.Unschedulable &&
+		(node.CordonedBy == slot.GrantID || node.FoundCordonedBy == slot.GrantID)
 }
 
 // yield records when to try again, and then gives the slot back.

@@ -38,6 +38,8 @@ const (
 	ReasonUncordoned = "Uncordoned"
 	// ReasonDrainOrderUnreadable: the pod's drain-order label is no number, and counts as 0.
 	ReasonDrainOrderUnreadable = "DrainOrderUnreadable"
+	// ReasonPodsComeBack: the pod's controller puts pods onto the cordoned node as fast as they are evicted.
+	ReasonPodsComeBack = "PodsComeBack"
 	// ReasonWaitsForOthers: the pod goes last, and others are still there.
 	ReasonWaitsForOthers = "WaitsForOthers"
 	// ReasonEvictionFailed: the API server failed to answer.
@@ -97,7 +99,7 @@ func enumerate(lines []string) string {
 
 // gravest orders reasons: the one that needs a human most names the whole drain.
 var gravest = []string{
-	ReasonMissingPermission, ReasonPDBOverlap, ReasonUnmanagedPods, ReasonEmptyDirPods,
+	ReasonMissingPermission, ReasonPDBOverlap, ReasonUnmanagedPods, ReasonEmptyDirPods, ReasonPodsComeBack,
 	ReasonEvictionForbidden, ReasonNodeUnreachable, ReasonEvictionBlocked, ReasonEvictionFailed,
 	ReasonNamespaceTerminating, ReasonPodsTerminating, ReasonWaitsForOthers,
 }

@@ -1,12 +1,14 @@
 package drain
 
 import (
+	"cmp"
 	"fmt"
 	"sort"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 )
@@ -93,7 +95,9 @@ func ready(pod *corev1.Pod) bool {
 func explain(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) string {
 	s := b.Status
 	state := fmt.Sprintf("budget %s allows %d disruptions (%d healthy, %d needed, %d expected)", b.Name, s.DisruptionsAllowed, s.CurrentHealthy, s.DesiredHealthy, s.ExpectedPods)
-	switch {
+	switch fault := syncFault(b); {
+	case fault != "":
+		return state + ": the disruption controller cannot work it out (" + fault + "); change what its selector matches, or delete it"
 	case s.ObservedGeneration < b.Generation:
 		return state + ": the disruption controller has not seen its latest change yet"
 	case never(b):
@@ -104,9 +108,22 @@ func explain(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) string {
 	return state + ": it clears when other pods become ready"
 }
 
+// syncFault is why the disruption controller cannot work the budget out, "" where it can. It
+// then allows nothing, and does not note which version it has looked at.
+func syncFault(b *policyv1.PodDisruptionBudget) string {
+	c := meta.FindStatusCondition(b.Status.Conditions, policyv1.DisruptionAllowedCondition)
+	if c == nil || c.Status == metav1.ConditionTrue || c.Reason != policyv1.SyncFailedReason {
+		return ""
+	}
+	return cmp.Or(c.Message, c.Reason)
+}
+
 // never says that the budget rules out every disruption, however healthy the pods are.
 func never(b *policyv1.PodDisruptionBudget) bool {
 	s := b.Status
+	if s.DisruptionsAllowed == 0 && syncFault(b) != "" {
+		return true
+	}
 	return s.ObservedGeneration >= b.Generation && s.DisruptionsAllowed == 0 && s.ExpectedPods > 0 && s.DesiredHealthy >= s.ExpectedPods
 }
 

@@ -127,6 +127,16 @@ func TestADrainEndsEarlyOnlyWhereTimeCannotHelp(t *testing.T) {
 	}
 }
 
+func TestADrainEndsEarlyForABudgetThatTheControllerCannotWorkOut(t *testing.T) {
+	c := newCluster(t, web("a"), unsynced(nil))
+	c.always["a"] = budgetError("web", 0)
+	_, err := c.drain(t, drain.Options{Timeout: time.Hour})
+	b := requireBlocked(t, err)
+	assert.True(t, b.Permanent)
+	assert.Equal(t, drain.ReasonEvictionBlocked, b.Reason)
+	assert.Contains(t, b.Message, "jobs.batch does not implement the scale subresource")
+}
+
 func TestABudgetThatIsHealedInTimeDoesNotEndTheDrain(t *testing.T) {
 	b := budget("web", "a", 0, 1)
 	b.Status.DesiredHealthy = 2

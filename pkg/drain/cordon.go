@@ -25,11 +25,11 @@ const (
 
 // CordonResult says whose cordon is on the node after Cordon.
 type CordonResult struct {
-	// Foreign: someone else cordoned the node. The cordon is left as it is, never marked, and stays at the end.
+	// Foreign: someone else cordoned the node. The cordon is left as it is, never marked as ours, and stays at the end.
 	Foreign bool
 	// AlreadyOurs: this owner had cordoned the node before.
 	AlreadyOurs bool
-	// Uncordoned: this owner had cordoned the node, and someone else has made it schedulable since. It is left so.
+	// Uncordoned: this owner had cordoned the node, or found it cordoned, and someone else has made it schedulable since. It is left so.
 	Uncordoned bool
 	// Previous is the earlier owner whose marker was taken over, if any.
 	Previous string
@@ -39,8 +39,9 @@ type CordonResult struct {
 
 // Cordon makes the node unschedulable, takes it out of external load balancers if asked
 // to, and marks each as the owner's, in one conditional write: a crash leaves all or
-// nothing. The owner is a grant's id. What someone else has done is left unmarked, and
-// what someone else has taken back is not done again for the same owner.
+// nothing. The owner is a grant's id. What someone else has done is not marked as the
+// owner's, only as found by it, and what someone else has taken back is not done again
+// for the same owner.
 func Cordon(ctx context.Context, client kubernetes.Interface, node, owner string, lb LoadBalancers) (CordonResult, error) {
 	var out CordonResult
 	err := changeNode(ctx, client, node, func(n *corev1.Node) *marks {
@@ -48,7 +49,7 @@ func Cordon(ctx context.Context, client kubernetes.Interface, node, owner string
 		out = CordonResult{
 			Foreign:     n.Spec.Unschedulable && !marked,
 			AlreadyOurs: n.Spec.Unschedulable && marked && marker == owner,
-			Uncordoned:  !n.Spec.Unschedulable && marked && marker == owner,
+			Uncordoned:  takenBack(n, owner),
 		}
 		if out.Uncordoned {
 			return nil
@@ -60,6 +61,12 @@ func Cordon(ctx context.Context, client kubernetes.Interface, node, owner string
 			}
 			m.cordon(&owner)
 		}
+		switch found, was := n.Annotations[v1alpha1.AnnotationFoundCordonedBy]; {
+		case out.Foreign && found != owner:
+			m.annotate(v1alpha1.AnnotationFoundCordonedBy, &owner)
+		case !out.Foreign && was: // it is ours by now
+			m.annotate(v1alpha1.AnnotationFoundCordonedBy, nil)
+		}
 		if out.Excluded = excludable(n, owner, lb); out.Excluded && n.Annotations[v1alpha1.AnnotationExcludedBy] != owner {
 			m.exclude(&owner)
 		}
@@ -69,6 +76,12 @@ func Cordon(ctx context.Context, client kubernetes.Interface, node, owner string
 		return CordonResult{}, fmt.Errorf("cordoning node %s: %w", node, err)
 	}
 	return out, nil
+}
+
+// takenBack says that the node is schedulable, though the owner has cordoned it or found it cordoned.
+func takenBack(n *corev1.Node, owner string) bool {
+	return !n.Spec.Unschedulable && owner != "" &&
+		(n.Annotations[v1alpha1.AnnotationCordonedBy] == owner || n.Annotations[v1alpha1.AnnotationFoundCordonedBy] == owner)
 }
 
 // excludable says whether the node's exclusion from load balancers is the owner's, or may
@@ -100,7 +113,7 @@ func Uncordon(ctx context.Context, client kubernetes.Interface, node, owner stri
 func Disown(ctx context.Context, client kubernetes.Interface, node, owner string) (bool, error) {
 	disowned := false
 	err := changeNode(ctx, client, node, func(n *corev1.Node) *marks {
-		disowned = !n.Spec.Unschedulable && n.Annotations[v1alpha1.AnnotationCordonedBy] == owner
+		disowned = takenBack(n, owner)
 		if !disowned {
 			return nil
 		}
@@ -124,6 +137,9 @@ func marksOf(n *corev1.Node, owner string) *marks {
 	m := &marks{}
 	if by, marked := n.Annotations[v1alpha1.AnnotationCordonedBy]; marked && by == owner {
 		m.cordon(nil)
+	}
+	if by, marked := n.Annotations[v1alpha1.AnnotationFoundCordonedBy]; marked && by == owner {
+		m.annotate(v1alpha1.AnnotationFoundCordonedBy, nil)
 	}
 	if by, marked := n.Annotations[v1alpha1.AnnotationExcludedBy]; marked && by == owner {
 		m.exclude(nil)

@@ -151,3 +151,44 @@ func TestPoliciesComeFromTheMachine(t *testing.T) {
 	assert.Equal(t, drain.ActionFail, o.UnmanagedPods)
 	assert.Equal(t, drain.DefaultTimeout, o.Timeout)
 }
+
+func TestAForeignCordonThatIsTakenBackIsNotDoneAgainForTheSameOwner(t *testing.T) {
+	c := fake.NewClientset(nodeWith(true, ""))
+	read := func() *corev1.Node {
+		n, err := c.CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{})
+		require.NoError(t, err)
+		return n
+	}
+	cordon := func(owner string) drain.CordonResult {
+		out, err := drain.Cordon(t.Context(), c, node, owner, drain.KeepInLoadBalancers)
+		require.NoError(t, err)
+		return out
+	}
+	assert.True(t, cordon("g1").Foreign)
+	assert.True(t, cordon("g1").Foreign, "as often as it is looked at")
+	n := read()
+	n.Spec.Unschedulable = false
+	_, err := c.CoreV1().Nodes().Update(t.Context(), n, metav1.UpdateOptions{})
+	require.NoError(t, err)
+
+	assert.Equal(t, drain.CordonResult{Uncordoned: true}, cordon("g1"))
+	assert.False(t, read().Spec.Unschedulable)
+	disowned, err := drain.Disown(t.Context(), c, node, "g1")
+	require.NoError(t, err)
+	assert.True(t, disowned)
+	assert.Empty(t, read().Annotations)
+
+	assert.Equal(t, drain.CordonResult{}, cordon("g2"), "another owner begins anew")
+	assert.True(t, read().Spec.Unschedulable)
+}
+
+func TestTheMarkOnAForeignCordonGoesAndTheCordonStays(t *testing.T) {
+	c := fake.NewClientset(nodeWith(true, ""))
+	_, err := drain.Cordon(t.Context(), c, node, "g1", drain.KeepInLoadBalancers)
+	require.NoError(t, err)
+	require.NoError(t, drain.Uncordon(t.Context(), c, node, "g1"))
+	n, err := c.CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{})
+	require.NoError(t, err)
+	assert.True(t, n.Spec.Unschedulable)
+	assert.Empty(t, n.Annotations)
+}

@@ -33,6 +33,8 @@ type entry struct {
 	triedReady  bool
 	// hopelessSince is when a budget was first seen to rule out that it ever goes; zero while there is hope.
 	hopelessSince time.Time
+	// comesBack: it is not evicted, since its controller would put another one onto the node.
+	comesBack bool
 	// lateSaid: it was to have ended, has not, and that was said.
 	lateSaid bool
 }
@@ -49,7 +51,9 @@ func (e *entry) leave() {
 	e.message = "is leaving; its containers have not ended yet"
 }
 
-func (e *entry) heldByBudget() bool { return e.state == stateBlocked && e.next.IsZero() }
+func (e *entry) heldByBudget() bool {
+	return e.state == stateBlocked && e.next.IsZero() && !e.comesBack
+}
 
 func (e *entry) blocked(budgets []string) BlockedPod {
 	p := BlockedPod{

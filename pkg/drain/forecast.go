@@ -52,6 +52,8 @@ type PodForecast struct {
 	// Reason and Message of what is in the way.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
+	// Warning of what may come after the pod has left.
+	Warning string `json:"warning,omitempty"`
 	// Help is a command that goes on from there.
 	Help string `json:"help,omitempty"`
 	// Order of leaving, by its label.

@@ -1,6 +1,7 @@
 package drain_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -8,8 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/refit-dev/refit/pkg/drain"
 )
@@ -20,6 +24,24 @@ func guarding(app string, allowed, healthy, desired, expected int32) *policyv1.P
 	b.UID = "uid-budget"
 	b.Status.CurrentHealthy, b.Status.DesiredHealthy, b.Status.ExpectedPods = healthy, desired, expected
 	return b
+}
+
+// unsynced is a budget as the disruption controller leaves one that it cannot work out.
+func unsynced(change func(*policyv1.PodDisruptionBudget)) *policyv1.PodDisruptionBudget {
+	b := guarding("web", 0, 2, 1, 2)
+	b.Generation = 1
+	b.Status.Conditions = []metav1.Condition{{
+		Type: policyv1.DisruptionAllowedCondition, Status: metav1.ConditionFalse, Reason: policyv1.SyncFailedReason,
+		Message: "jobs.batch does not implement the scale subresource",
+	}}
+	if change != nil {
+		change(b)
+	}
+	return b
+}
+
+func ofJob(p *corev1.Pod) {
+	p.OwnerReferences[0].APIVersion, p.OwnerReferences[0].Kind = "batch/v1", "Job"
 }
 
 func onNode(name string) podOption { return func(p *corev1.Pod) { p.Spec.NodeName = name } }
@@ -85,6 +107,19 @@ func TestAForecastTellsWhatGoesWhatWaitsAndWhatNeverCan(t *testing.T) {
 			objects: []runtime.Object{web("a"), ownedBudget}, wait: 1, reason: drain.ReasonEvictionBlocked, message: "may let the pod go once the node is cordoned"},
 		"a budget whose change is not seen yet": {
 			objects: []runtime.Object{web("a"), unseen}, wait: 1, reason: drain.ReasonEvictionBlocked, message: "has not seen its latest change"},
+		"a budget that the controller cannot work out": {
+			objects: []runtime.Object{web("a"), unsynced(nil)}, never: 1, reason: drain.ReasonEvictionBlocked, message: "jobs.batch does not implement the scale subresource"},
+		"one that it could work out before": {
+			objects: []runtime.Object{web("a"), unsynced(func(b *policyv1.PodDisruptionBudget) { b.Status.ObservedGeneration = 1 })}, never: 1,
+			reason: drain.ReasonEvictionBlocked, message: "jobs.batch does not implement the scale subresource"},
+		"one that it can work out again": {
+			objects: []runtime.Object{web("a"), unsynced(func(b *policyv1.PodDisruptionBudget) {
+				b.Status.ObservedGeneration, b.Status.DisruptionsAllowed = 1, 1
+				b.Status.Conditions[0].Status, b.Status.Conditions[0].Reason = metav1.ConditionTrue, policyv1.SufficientPodsReason
+			})}, now: 1},
+		"one that it cannot work out, of a pod that ends by itself": {
+			objects: []runtime.Object{web("a", ofJob), unsynced(nil)}, wait: 1,
+			reason: drain.ReasonEvictionBlocked, message: "jobs.batch does not implement the scale subresource"},
 		"two budgets": {
 			objects: []runtime.Object{web("a"), guarding("web", 1, 2, 1, 2), budget("all", "web", 1, 1)}, never: 1, reason: drain.ReasonPDBOverlap, message: "budgets all and web both match it"},
 		"two budgets on a pod that has not started": {
@@ -219,4 +254,46 @@ func TestAForecastWithoutTheRightToReadSaysSo(t *testing.T) {
 	deny("watch", "poddisruptionbudgets")(c)
 	_, err := drain.New(c, drain.Options{}).Forecast(t.Context(), node)
 	assert.Equal(t, drain.ReasonMissingPermission, requireBlocked(t, err).Reason)
+}
+
+// readsSelectors refuses what the API server cannot parse, which the fake takes for everything.
+func (c *cluster) readsSelectors() {
+	c.PrependReactor("list", "pods", func(a k8stesting.Action) (bool, runtime.Object, error) {
+		if list, ok := a.(k8stesting.ListActionImpl); ok {
+			if _, err := labels.Parse(list.GetListOptions().LabelSelector); err != nil {
+				return true, nil, apierrors.NewBadRequest(err.Error())
+			}
+		}
+		return false, nil, nil
+	})
+}
+
+func TestABudgetOfAllPodsOfItsNamespaceIsForeseen(t *testing.T) {
+	all := guarding("web", 0, 1, 2, 3)
+	all.Spec.Selector = &metav1.LabelSelector{}
+	c := newCluster(t, web("a"), pod("b", onNode("w2"), crashing), all)
+	c.onlyPodsOfTheirNode()
+	c.readsSelectors()
+	f, err := drain.New(c, drain.Options{}).Forecast(t.Context(), node)
+	require.NoError(t, err)
+	require.Len(t, f.Budgets, 1)
+	assert.Equal(t, []drain.UnreadyPod{{Name: "b", Node: "w2", Why: "CrashLoopBackOff"}}, f.Budgets[0].Unready)
+}
+
+func TestABudgetWhosePodsCannotBeReadIsToldOfAndEndsNoForecast(t *testing.T) {
+	c := newCluster(t, web("a", crashing), pod("b"), guarding("web", 0, 0, 1, 1))
+	c.onlyPodsOfTheirNode()
+	c.PrependReactor("list", "pods", func(a k8stesting.Action) (bool, runtime.Object, error) {
+		if list, ok := a.(k8stesting.ListActionImpl); ok && list.GetListOptions().LabelSelector != "" {
+			return true, nil, apierrors.NewInternalError(errors.New("etcd is away"))
+		}
+		return false, nil, nil
+	})
+	all, err := drain.NewCluster(c).Forecasts(t.Context(), []drain.ForecastRequest{{Node: node}, {Node: node}})
+	require.NoError(t, err)
+	for _, f := range all {
+		assert.Equal(t, 1, f.Count(drain.OutlookNow), "%+v", f.Pods)
+		assert.Contains(t, f.Message, "listing the pods of budget shop/web")
+		assert.Contains(t, f.Message, "etcd is away")
+	}
 }

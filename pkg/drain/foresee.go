@@ -21,6 +21,8 @@ type scene struct {
 	pods        []judged
 	// members are all pods of a budget that holds one of the node's.
 	members func(*policyv1.PodDisruptionBudget) []*corev1.Pod
+	// unread is why those of a budget are not known, nil where they are.
+	unread  func(*policyv1.PodDisruptionBudget) error
 	volumes []AttachedVolume
 }
 
@@ -110,7 +112,7 @@ func whyIgnored(pod *corev1.Pod) string {
 
 // pod says what becomes of it, and by which budget, if by one alone.
 func (f *foresight) pod(j judged) (PodForecast, *policyv1.PodDisruptionBudget) {
-	p := PodForecast{Namespace: j.pod.Namespace, Name: j.pod.Name, Outlook: OutlookNow, Budgets: namesOf(j.budgets)}
+	p := PodForecast{Namespace: j.pod.Namespace, Name: j.pod.Name, Outlook: OutlookNow, Budgets: namesOf(j.budgets), Warning: mayComeBack(j.pod)}
 	switch {
 	case j.verdict == verdictRefuse:
 		p.Outlook, p.Reason, p.Message = OutlookNever, j.reason, j.message
@@ -133,6 +135,9 @@ func (f *foresight) pod(j judged) (PodForecast, *policyv1.PodDisruptionBudget) {
 	b := j.budgets[0]
 	if p.Outlook, p.Message = f.under(b, j.pod); p.Outlook != OutlookNow {
 		p.Reason = ReasonEvictionBlocked
+		if err := f.unread(b); err != nil {
+			p.Message += "; which of its pods are not ready is not known: " + err.Error()
+		}
 	}
 	f.untilTimeout(&p)
 	return p, b
@@ -152,6 +157,8 @@ func (f *foresight) under(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) (Out
 		return OutlookWait, fmt.Sprintf("budget %s allows %d disruptions at a time", b.Name, b.Status.DisruptionsAllowed)
 	case hopeless(pod, []*policyv1.PodDisruptionBudget{b}):
 		return OutlookNever, explain(b, pod)
+	case syncFault(b) != "":
+		return OutlookWait, explain(b, pod)
 	case never(b):
 		return OutlookWait, fmt.Sprintf("budget %s needs every pod, but it or the pod is an operator's, who may let the pod go once the node is cordoned", b.Name)
 	case !ready(pod) && !f.mayRecover(b):
@@ -163,7 +170,7 @@ func (f *foresight) under(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) (Out
 // mayRecover says whether the budget's health can come back without the pods that are
 // unwell on this node: those are the ones that it keeps there.
 func (f *foresight) mayRecover(b *policyv1.PodDisruptionBudget) bool {
-	if b.Status.ObservedGeneration < b.Generation || b.Status.CurrentHealthy >= b.Status.DesiredHealthy {
+	if b.Status.ObservedGeneration < b.Generation || b.Status.CurrentHealthy >= b.Status.DesiredHealthy || f.unread(b) != nil {
 		return true
 	}
 	members := f.members(b)
@@ -312,9 +319,6 @@ func (f *foresight) words() string {
 		}
 	}
 	text := "pods that leave: " + strings.Join(counts, ", ")
-	if out.Outlook == OutlookNow {
-		return text
-	}
 	var lines []string
 	for _, b := range out.Budgets {
 		if b.Outlook == out.Outlook && b.Message != "" {
@@ -322,8 +326,13 @@ func (f *foresight) words() string {
 		}
 	}
 	for _, p := range out.Pods {
-		if p.Outlook == out.Outlook && p.Message != "" && p.Reason != ReasonEvictionBlocked && p.Reason != ReasonWaitsForOthers {
+		if out.Outlook != OutlookNow && p.Outlook == out.Outlook && p.Message != "" && p.Reason != ReasonEvictionBlocked && p.Reason != ReasonWaitsForOthers {
 			lines = append(lines, p.String())
+		}
+	}
+	for _, p := range out.Pods {
+		if p.Warning != "" {
+			lines = append(lines, fmt.Sprintf("warning: %s/%s: %s", p.Namespace, p.Name, p.Warning))
 		}
 	}
 	if len(lines) == 0 {

@@ -14,6 +14,11 @@ import (
 func (r *run) explainHeld() {
 	for _, e := range r.ordered() {
 		switch {
+		case e.comesBack && e.state == stateBlocked:
+			if e.hopelessSince.IsZero() {
+				e.hopelessSince = time.Now()
+			}
+			continue
 		case e.heldByBudget():
 			if reason, message := r.heldBy(e); message != "" {
 				r.block(e, reason, message)
@@ -33,7 +38,8 @@ func (r *run) explainHeld() {
 // hopeless says that nothing but a person's change of budget or replicas lets the pod
 // go. A budget or a pod that belongs to an operator is left out: many of them keep a
 // budget closed on purpose and move their pod, or open the budget, once the node is
-// cordoned. So is a pod that ends by itself.
+// cordoned. So is a pod that ends by itself. A budget that the disruption controller cannot
+// work out is closed for a fault, not on purpose, whoever has the pod.
 func hopeless(pod *corev1.Pod, budgets []*policyv1.PodDisruptionBudget) bool {
 	if len(budgets) != 1 || !guarded(pod) || !never(budgets[0]) || metav1.GetControllerOf(budgets[0]) != nil {
 		return false
@@ -41,7 +47,13 @@ func hopeless(pod *corev1.Pod, budgets []*policyv1.PodDisruptionBudget) bool {
 	if allows(budgets[0], pod) { // it is not ready, and may go for that
 		return false
 	}
-	return stays(pod)
+	return stays(pod) || (syncFault(budgets[0]) != "" && !endsByItself(pod))
+}
+
+// endsByItself says that the pod has work that comes to an end.
+func endsByItself(pod *corev1.Pod) bool {
+	owner := metav1.GetControllerOf(pod)
+	return owner != nil && owner.Kind == "Job"
 }
 
 // stays says that the pod's controller leaves it where it is until something makes it go.

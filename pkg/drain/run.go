@@ -31,6 +31,7 @@ type run struct {
 	health          nodeState
 	deleted         bool  // past the deadline, by policy
 	unjudged        error // why a pod that came up later could not be judged yet
+	returns         returns
 	result          Result
 }
 
@@ -45,6 +46,7 @@ func (r *run) drain(ctx context.Context) error {
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}
+	r.returns.begun = true
 	r.leaveLoadBalancers()
 	for len(r.entries) > 0 || r.inFlight > 0 || r.unjudged != nil { // an answer may come after its pod has gone
 		if !time.Now().Before(r.deadline) {
@@ -167,6 +169,10 @@ func (r *run) admit(ctx context.Context, pod *corev1.Pod) (*BlockedPod, error) {
 	if unreadable != nil {
 		r.emit(EventWarning, pod, ReasonDrainOrderUnreadable, unreadable.Error())
 	}
+	if verdict == verdictEvict && r.returns.note(pod) {
+		e.comesBack = true
+		r.block(e, ReasonPodsComeBack, comesBackMessage(pod))
+	}
 	r.refresh(e, pod)
 	return nil, nil
 }
@@ -205,6 +211,8 @@ func (r *run) due(e *entry, now time.Time) (bool, *policyv1.PodDisruptionBudget)
 	budgets := r.applying(e.pod)
 	waits := e.state == stateBlocked && !e.next.IsZero() && (e.reason != ReasonPDBOverlap || len(budgets) > 1)
 	switch {
+	case e.comesBack:
+		return false, nil
 	case waits && now.Before(e.next), e.state != stateQueued && e.state != stateBlocked:
 		return false, nil
 	case waits:
@@ -333,6 +341,10 @@ func (r *run) alarm() time.Time {
 			if at := r.hopelessAt(e); !at.IsZero() {
 				sooner(at)
 			}
+		case e.state == stateBlocked && e.comesBack:
+			if at := r.hopelessAt(e); !at.IsZero() {
+				sooner(at)
+			}
 		case e.state == stateBlocked:
 			sooner(e.next)
 		case e.state == stateLeaving && e.pod.DeletionTimestamp != nil && r.opts.SkipWaitForDeleteTimeout > 0:
@@ -382,7 +394,7 @@ func (r *run) deleteRemaining(ctx context.Context) error {
 		if s := e.pod.Spec.TerminationGracePeriodSeconds; s != nil {
 			grace = max(grace, time.Duration(*s)*time.Second)
 		}
-		if e.state == stateLeaving {
+		if e.state == stateLeaving || e.comesBack { // another one would come for it
 			continue
 		}
 		if err := deletePod(ctx, r.client, e.pod); err != nil {

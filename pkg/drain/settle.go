@@ -12,6 +12,7 @@ func (r *run) settle(ctx context.Context, a attempt) error {
 	answer, after := classify(a.err)
 	if answer == answerEvicted {
 		r.result.Evicted++
+		r.returns.left(a.pod)
 		r.emit(EventEvicted, a.pod, "", "")
 	}
 	e := r.entries[a.pod.UID]

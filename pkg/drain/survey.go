@@ -10,6 +10,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // survey reads what a forecast is made from, and nothing else.
@@ -79,7 +80,7 @@ func (s *survey) look(ctx context.Context) (Forecast, error) {
 	}
 	s.judgeNode(n)
 	in := scene{node: s.node, now: time.Now(), opts: s.opts, unreachable: s.health}
-	members := map[string][]*corev1.Pod{}
+	members, unread := map[types.UID][]*corev1.Pod{}, map[types.UID]error{}
 	var staying []*corev1.Pod
 	for _, pod := range listOf[*corev1.Pod](s.run.pods) {
 		j := judged{pod: pod, budgets: matching(pod, s.budgets)}
@@ -89,12 +90,16 @@ func (s *survey) look(ctx context.Context) (Forecast, error) {
 		}
 		if j.verdict == verdictIgnore {
 			staying = append(staying, pod)
-		} else if err := s.readMembers(ctx, j, members); err != nil {
-			return Forecast{}, err
+		} else {
+			s.readMembers(ctx, j, members, unread)
 		}
 		in.pods = append(in.pods, j)
 	}
-	in.members = func(b *policyv1.PodDisruptionBudget) []*corev1.Pod { return members[string(b.UID)] }
+	if err := ctx.Err(); err != nil {
+		return Forecast{}, fmt.Errorf("reading the budgets of node %s: %w", s.node, err)
+	}
+	in.members = func(b *policyv1.PodDisruptionBudget) []*corev1.Pod { return members[b.UID] }
+	in.unread = func(b *policyv1.PodDisruptionBudget) error { return unread[b.UID] }
 	if s.attachments != nil {
 		stay, err := s.volumesOf(ctx, staying)
 		if err != nil {
@@ -106,18 +111,32 @@ func (s *survey) look(ctx context.Context) (Forecast, error) {
 }
 
 // readMembers reads all pods of a budget that holds the pod now: which of them are not
-// ready is what it waits for.
-func (s *survey) readMembers(ctx context.Context, j judged, members map[string][]*corev1.Pod) error {
+// ready is what it waits for. A budget whose pods cannot be read leaves the forecast
+// without that much, and is told of.
+func (s *survey) readMembers(ctx context.Context, j judged, members map[types.UID][]*corev1.Pod, unread map[types.UID]error) {
 	if !guarded(j.pod) || len(j.budgets) != 1 || allows(j.budgets[0], j.pod) {
-		return nil
+		return
 	}
 	b := j.budgets[0]
-	if _, known := members[string(b.UID)]; known {
-		return nil
+	if _, known := members[b.UID]; known || unread[b.UID] != nil {
+		return
 	}
-	list, err := s.client.CoreV1().Pods(b.Namespace).List(ctx, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(b.Spec.Selector)})
+	out, err := s.membersOf(ctx, b)
 	if err != nil {
-		return orPermission(fmt.Errorf("listing the pods of budget %s/%s: %w", b.Namespace, b.Name, err))
+		unread[b.UID] = err
+		return
+	}
+	members[b.UID] = out
+}
+
+func (s *survey) membersOf(ctx context.Context, b *policyv1.PodDisruptionBudget) ([]*corev1.Pod, error) {
+	selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+	if err != nil {
+		return nil, fmt.Errorf("reading the selector of budget %s/%s: %w", b.Namespace, b.Name, err)
+	}
+	list, err := s.client.CoreV1().Pods(b.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector.String()})
+	if err != nil {
+		return nil, fmt.Errorf("listing the pods of budget %s/%s: %w", b.Namespace, b.Name, err)
 	}
 	out := []*corev1.Pod{}
 	for i := range list.Items {
@@ -125,8 +144,7 @@ func (s *survey) readMembers(ctx context.Context, j judged, members map[string][
 			out = append(out, pod)
 		}
 	}
-	members[string(b.UID)] = out
-	return nil
+	return out, nil
 }
 
 // orPermission tells what no other try would cure.
