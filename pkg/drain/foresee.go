@@ -319,6 +319,15 @@ func (f *foresight) words() string {
 		}
 	}
 	text := "pods that leave: " + strings.Join(counts, ", ")
+	if lines := f.lines(); len(lines) > 0 {
+		return text + "; " + enumerate(lines)
+	}
+	return text
+}
+
+// lines say what is in the way, and what is worth a warning.
+func (f *foresight) lines() []string {
+	out := &f.out
 	var lines []string
 	for _, b := range out.Budgets {
 		if b.Outlook == out.Outlook && b.Message != "" {
@@ -335,10 +344,7 @@ func (f *foresight) words() string {
 			lines = append(lines, fmt.Sprintf("warning: %s/%s: %s", p.Namespace, p.Name, p.Warning))
 		}
 	}
-	if len(lines) == 0 {
-		return text
-	}
-	return text + "; " + enumerate(lines)
+	return lines
 }
 
 func enumerateNames(names []string) string {

@@ -208,12 +208,13 @@ func (r *run) startDue(ctx context.Context) {
 // charged for it, if any. What the budgets say decides, and the API server has the last
 // word: a pod that they hold is tried all the same now and then.
 func (r *run) due(e *entry, now time.Time) (bool, *policyv1.PodDisruptionBudget) {
+	if e.comesBack || e.state != stateQueued && e.state != stateBlocked {
+		return false, nil
+	}
 	budgets := r.applying(e.pod)
 	waits := e.state == stateBlocked && !e.next.IsZero() && (e.reason != ReasonPDBOverlap || len(budgets) > 1)
 	switch {
-	case e.comesBack:
-		return false, nil
-	case waits && now.Before(e.next), e.state != stateQueued && e.state != stateBlocked:
+	case waits && now.Before(e.next):
 		return false, nil
 	case waits:
 		return true, r.charge(e)
@@ -222,7 +223,11 @@ func (r *run) due(e *entry, now time.Time) (bool, *policyv1.PodDisruptionBudget)
 	case len(budgets) > 1: // the API server refuses, once
 		return e.state == stateQueued, nil
 	}
-	b := budgets[0]
+	return r.roomUnder(budgets[0], e)
+}
+
+// roomUnder says whether the one budget of a pod lets it go now.
+func (r *run) roomUnder(b *policyv1.PodDisruptionBudget, e *entry) (bool, *policyv1.PodDisruptionBudget) {
 	news := version(b) != e.triedBudget || ready(e.pod) != e.triedReady
 	if !news || !allows(b, e.pod) {
 		return false, nil
