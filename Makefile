@@ -59,7 +59,7 @@ artefacts: fleet ## Make what fleets and API tests are made of: Kubernetes, etcd
 
 .PHONY: test-unit
 test-unit: artefacts ## Unit tests with the race detector
-	CGO_ENABLED=1 go test -race $$(go list ./... | grep -v /test/integration | grep -v /test/scenario)
+	CGO_ENABLED=1 go test -race -timeout 25m $$(go list ./... | grep -v /test/integration | grep -v /test/scenario)
 
 .PHONY: test-api
 test-api: artefacts ## Tests against a real API server and etcd
