@@ -32,8 +32,11 @@ type command struct {
 	flags *genericclioptions.ConfigFlags
 }
 
+// What client-go tries again would be told in its own words, between our lines. It is
+// silenced before anything runs: klog's logger must not be set while something may log.
+func init() { klog.SetLogger(logr.Discard()) }
+
 func newRoot(s streams) *cobra.Command {
-	klog.SetLogger(logr.Discard()) // what client-go tries again would be told in its own words, between our lines
 	c := &command{streams: s, flags: genericclioptions.NewConfigFlags(true)}
 	root := &cobra.Command{
 		Use:           "kubectl-refit",
