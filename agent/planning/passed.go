@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/pkg/upgrade"
@@ -23,7 +24,7 @@ func Passed(ctx context.Context, lookup Candidates, facts upgrade.Facts, spec v1
 		p := v1alpha1.PassedMinor{Minor: minor}
 		releases, err := releases(ctx, lookup, facts, spec, minor)
 		if err != nil {
-			p.Message = err.Error()[:min(len(err.Error()), longestMessage)]
+			p.Message = strings.ToValidUTF8(err.Error()[:min(len(err.Error()), longestMessage)], "")
 		}
 		for _, v := range slices.Backward(releases) {
 			if len(p.Releases) < mostReleases {

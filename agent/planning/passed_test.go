@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 
@@ -39,7 +40,7 @@ func TestMinorsThatArePassedThroughAreLookedUpInTheirRepositories(t *testing.T) 
 	nowhere := kubernetesHost()
 	nowhere.facts.Packages.Sources = nil
 	broken := kubernetesHost("1.35.9")
-	broken.fail = map[string]error{"candidates": errors.New(strings.Repeat("403 ", 300))}
+	broken.fail = map[string]error{"candidates": errors.New(strings.Repeat("403 gesperrt für alle ", 60))}
 	for name, tc := range map[string]struct {
 		host     *executor
 		releases []v1alpha1.KubernetesVersion
@@ -57,6 +58,7 @@ func TestMinorsThatArePassedThroughAreLookedUpInTheirRepositories(t *testing.T) 
 				assert.Equal(t, "v1.35", got[0].Minor)
 				assert.Equal(t, tc.releases, got[0].Releases)
 				assert.Contains(t, got[0].Message, tc.says)
+				assert.True(t, utf8.ValidString(got[0].Message))
 				assert.LessOrEqual(t, len(got[0].Message), 512, "more is refused by the API")
 			}
 		})

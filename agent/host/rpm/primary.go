@@ -197,8 +197,11 @@ func namesIn(path string, names []string) ([]string, error) {
 	}
 }
 
-// packagesIn calls visit for each package; the index is never in memory as a whole.
-func packagesIn(reader io.Reader, visit func(pkg)) error {
+// packagesIn calls visit for each package.
+func packagesIn(reader io.Reader, visit func(pkg)) error { return elementsIn(reader, "package", visit) }
+
+// elementsIn calls visit for each element of a name; the file is never in memory as a whole.
+func elementsIn[T any](reader io.Reader, name string, visit func(T)) error {
 	decoder := xml.NewDecoder(reader)
 	for {
 		token, err := decoder.Token()
@@ -209,14 +212,14 @@ func packagesIn(reader io.Reader, visit func(pkg)) error {
 			return err //nolint:wrapcheck // wrapped by the caller, who knows the file
 		}
 		start, ok := token.(xml.StartElement)
-		if !ok || start.Name.Local != "package" {
+		if !ok || start.Name.Local != name {
 			continue
 		}
-		var p pkg
-		if err := decoder.DecodeElement(&p, &start); err != nil {
+		var element T
+		if err := decoder.DecodeElement(&element, &start); err != nil {
 			return err //nolint:wrapcheck // wrapped by the caller, who knows the file
 		}
-		visit(p)
+		visit(element)
 	}
 }
 

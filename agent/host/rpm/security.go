@@ -2,7 +2,6 @@ package rpm
 
 import (
 	"context"
-	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
@@ -159,26 +158,10 @@ func newerIn(path string, installed map[string]string) (map[string]string, error
 	return newest, nil
 }
 
-// advisoriesIn calls visit for each advisory; the file is never in memory as a whole.
+// advisoriesIn calls visit for each advisory.
 func advisoriesIn(reader io.Reader, visit func(advisory)) error {
-	decoder := xml.NewDecoder(reader)
-	for {
-		token, err := decoder.Token()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err //nolint:wrapcheck // wrapped by the caller, who knows the file
-		}
-		start, ok := token.(xml.StartElement)
-		if !ok || start.Name.Local != "update" {
-			continue
-		}
-		var a advisory
-		if err := decoder.DecodeElement(&a, &start); err != nil {
-			return err //nolint:wrapcheck // wrapped by the caller, who knows the file
-		}
+	return elementsIn(reader, "update", func(a advisory) {
 		a.Type = strings.ToLower(a.Type)
 		visit(a)
-	}
+	})
 }
