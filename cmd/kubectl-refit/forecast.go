@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/cli/forecast"
@@ -132,22 +130,7 @@ func (o *forecastOptions) readForForecast(ctx context.Context) (forecast.Cluster
 }
 
 func (o *forecastOptions) print(list forecast.List) error {
-	var text []byte
-	var err error
-	switch o.output {
-	case "json":
-		text, err = json.MarshalIndent(list, "", "  ")
-		text = append(text, '\n')
-	case "yaml":
-		text, err = yaml.Marshal(list)
-	default:
-		return forecast.Print(o.out, list, o.output == "wide")
-	}
-	if err != nil {
-		return fmt.Errorf("encoding the forecasts: %w", err)
-	}
-	_, err = o.out.Write(text)
-	return err
+	return o.printAs(o.output, "forecasts", list, func() error { return forecast.Print(o.out, list, o.output == "wide") })
 }
 
 // kube is a client without a limit per second: a drain bounds how many of its requests are open.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/cli/plan"
@@ -167,20 +165,5 @@ func (o *planOptions) addLive(ctx context.Context, fleet *plan.Fleet, old map[st
 }
 
 func (o *planOptions) print(list preview.PlanList) error {
-	var text []byte
-	var err error
-	switch o.output {
-	case "json":
-		text, err = json.MarshalIndent(list, "", "  ")
-		text = append(text, '\n')
-	case "yaml":
-		text, err = yaml.Marshal(list)
-	default:
-		return preview.Print(o.out, list, o.output == "wide")
-	}
-	if err != nil {
-		return fmt.Errorf("encoding the plans: %w", err)
-	}
-	_, err = o.out.Write(text)
-	return err
+	return o.printAs(o.output, "plans", list, func() error { return preview.Print(o.out, list, o.output == "wide") })
 }
