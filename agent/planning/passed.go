@@ -37,13 +37,9 @@ func Passed(ctx context.Context, lookup Candidates, facts upgrade.Facts, spec v1
 }
 
 func releases(ctx context.Context, lookup Candidates, facts upgrade.Facts, spec v1alpha1.MachineSpec, minor string) ([]upgrade.Version, error) {
-	first := v1alpha1.KubernetesVersion(minor + ".0") // names the minor: it need not exist
-	request, _, err := upgrade.Sources(facts, v1alpha1.Target{Versions: v1alpha1.Versions{ControlPlane: first, Kubelet: first}}, spec)
+	request, err := facts.ReleaseSources(spec, minor)
 	if err != nil {
-		return nil, fmt.Errorf("choosing package sources of %s: %w", minor, err)
-	}
-	if len(request.Sources) == 0 {
-		return nil, fmt.Errorf("no package source of this host has %s", minor)
+		return nil, err
 	}
 	found, err := lookup.Candidates(ctx, request)
 	if err != nil {

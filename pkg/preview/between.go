@@ -13,50 +13,53 @@ const FindingReleaseChosen = "ReleaseChosen"
 
 // between is what facts say of the minors that control planes only pass through.
 type between struct {
-	// releases are the newest that every control-plane host with known indexes can get.
+	// releases by minor, of those that are known.
 	releases map[string]string
-	// apart are the minors that hosts offer, but no release of them in common.
-	apart map[string][]string
-	// asked are the hosts whose sources are known, and unasked the other control planes
-	// that pass through a minor: the cluster waits for what their agents say.
-	asked, unasked map[string][]string
+	// choices by minor, of those that no machine is on its way to. What the hosts can get whose
+	// sources are not known is left out: the cluster waits for what their agents say.
+	choices map[string]upgrade.Choice
 }
 
 func (f *fleet) readBetween(hosts []Host) {
-	f.between = between{releases: map[string]string{}, apart: map[string][]string{}, asked: map[string][]string{}, unasked: map[string][]string{}}
-	offered, names := map[string][][]upgrade.Version{}, f.between.asked
-	for _, in := range hosts {
-		h := f.hosts[in.Machine.Name]
-		for _, minor := range f.passed {
-			if assigned := upgrade.AssignedRelease(&h.Machine, minor); assigned != "" && in.Observed {
-				f.between.releases[minor] = assigned
-			}
-			if releases, known := h.releases(minor); known && h.state().IsControlPlane() {
-				offered[minor], names[minor] = append(offered[minor], releases), append(names[minor], h.Machine.Name)
-			} else if h.state().IsControlPlane() && slices.Contains(h.passes(), minor) {
-				f.between.unasked[minor] = append(f.between.unasked[minor], h.Machine.Name)
+	f.between = between{releases: map[string]string{}, choices: map[string]upgrade.Choice{}}
+	for _, minor := range f.passed {
+		var offers []upgrade.Offer
+		for _, in := range hosts {
+			if offer, ok := f.hosts[in.Machine.Name].offer(minor, in.Observed); ok {
+				offers = append(offers, offer)
 			}
 		}
-	}
-	for minor, lists := range offered {
-		if f.between.releases[minor] != "" {
-			continue // on its way there
-		}
-		if release := upgrade.CommonRelease(lists); release != "" {
-			f.between.releases[minor] = release
-		} else {
-			f.between.apart[minor] = names[minor]
+		choice := upgrade.ChooseRelease(offers)
+		f.between.choices[minor] = choice
+		if choice.Release != "" {
+			f.between.releases[minor] = choice.Release
 		}
 	}
 }
 
-// releases are what the host can get of a minor, as its facts say, or its agent where there are none.
-func (h *host) releases(minor string) (releases []upgrade.Version, known bool) {
-	if h.Facts != nil {
-		return h.facts.Releases(h.Machine.Spec, minor)
+// offer is what the host can get of a minor; false where it does not pass through it.
+func (h *host) offer(minor string, observed bool) (upgrade.Offer, bool) {
+	o := upgrade.Offer{Machine: h.Machine.Name}
+	if observed {
+		o.Assigned = upgrade.AssignedRelease(&h.Machine, minor)
 	}
-	releases, _ = upgrade.ReportedReleases(&h.Machine, minor)
-	return releases, len(releases) > 0
+	if o.Assigned == "" && (!h.state().IsControlPlane() || !slices.Contains(h.passes(), minor)) {
+		return o, false
+	}
+	o.Releases, o.Unknown = h.releases(minor)
+	return o, true
+}
+
+// releases are what the host can get of a minor, as its facts say, or its agent where there are none.
+func (h *host) releases(minor string) (releases []upgrade.Version, unknown string) {
+	if h.Facts == nil {
+		return upgrade.ReportedReleases(&h.Machine, minor)
+	}
+	releases, known := h.facts.Releases(h.Machine.Spec, minor)
+	if !known {
+		unknown = "its facts do not have the indexes of " + minor
+	}
+	return releases, unknown
 }
 
 // passes are the minors that a host's control plane passes through on its way, in order.
@@ -91,14 +94,14 @@ func (f *fleet) chosen(h *host, hop upgrade.Hop) {
 // without them the cluster itself says HopVersionUnknown.
 func (b *between) finding(v upgrade.Version) upgrade.Finding {
 	minor := v.Minor()
-	unasked := b.unasked[minor]
-	if len(unasked) == 0 || len(b.asked[minor]) == 0 {
+	choice := b.choices[minor]
+	if len(choice.Unasked) == 0 {
 		return upgrade.Finding{Severity: upgrade.SeverityInfo, Reason: FindingReleaseChosen, Message: fmt.Sprintf(
 			"%s is passed through with %s, the newest release that the package sources of the control-plane hosts offer", minor, v)}
 	}
 	return upgrade.Finding{Severity: upgrade.SeverityWarning, Reason: FindingReleaseChosen, Message: fmt.Sprintf(
 		"%s is passed through with %s, the newest release that the package sources of %s offer; those of %s were not asked, and no control plane is assigned a release before their agents have said what they can get: give the facts that refit-agent facts --minor %s prints there",
-		minor, v, strings.Join(b.asked[minor], ", "), strings.Join(unasked, ", "), minor)}
+		minor, v, strings.Join(choice.Asked, ", "), strings.Join(choice.Unasked, ", "), minor)}
 }
 
 // unknownBetween adds to a refusal for want of a release which facts would give it.
@@ -108,8 +111,8 @@ func (f *fleet) unknownBetween(h *host, blocked *upgrade.Blocked) *upgrade.Block
 	}
 	out := *blocked
 	for _, minor := range h.passes() {
-		if names := f.between.apart[minor]; len(names) > 0 {
-			out.Message += fmt.Sprintf("; the package sources of %s offer no release of %s that all of them can get: bring their repositories to the same state", strings.Join(names, ", "), minor)
+		if choice := f.between.choices[minor]; choice.Release == "" && len(choice.Asked) > 0 {
+			out.Message += fmt.Sprintf("; the package sources of %s offer no release of %s that all of them can get: bring their repositories to the same state", strings.Join(choice.Asked, ", "), minor)
 			return &out
 		}
 	}

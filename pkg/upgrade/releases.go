@@ -1,6 +1,7 @@
 package upgrade
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -10,16 +11,28 @@ import (
 // Releases are the releases of a minor that the repositories of a host offer, kubeadm and
 // kubelet alike, oldest first; known is false where the indexes in the facts do not say.
 func (f *Facts) Releases(spec v1alpha1.MachineSpec, minor string) (releases []Version, known bool) {
-	first := v1alpha1.KubernetesVersion(minor + ".0") // names the minor: it need not exist
-	request, _, err := Sources(*f, v1alpha1.Target{Versions: v1alpha1.Versions{ControlPlane: first, Kubelet: first}}, spec)
+	request, err := f.ReleaseSources(spec, minor)
 	if err != nil {
 		return nil, false
 	}
 	candidates, unknown := f.Offered(request)
-	if len(request.Sources) == 0 || len(unknown) > 0 {
+	if len(unknown) > 0 {
 		return nil, false
 	}
 	return OfferedReleases(candidates, minor), true
+}
+
+// ReleaseSources is the request for the releases of a minor; an error says why this host has no source of them.
+func (f *Facts) ReleaseSources(spec v1alpha1.MachineSpec, minor string) (CandidateRequest, error) {
+	first := v1alpha1.KubernetesVersion(minor + ".0") // names the minor: it need not exist
+	request, _, err := Sources(*f, v1alpha1.Target{Versions: v1alpha1.Versions{ControlPlane: first, Kubelet: first}}, spec)
+	if err != nil {
+		return request, fmt.Errorf("choosing package sources of %s: %w", minor, err)
+	}
+	if len(request.Sources) == 0 {
+		return request, fmt.Errorf("no package source of this host has %s", minor)
+	}
+	return request, nil
 }
 
 // OfferedReleases are the releases of a minor among candidates, kubeadm and kubelet alike, oldest first.
@@ -34,31 +47,75 @@ func OfferedReleases(candidates []Candidate, minor string) []Version {
 	return releases
 }
 
-// PassedRelease is the release with which machines pass through a minor: what one of
-// them was assigned already, so that what a mirror publishes meanwhile changes nothing;
-// else the newest that every control-plane machine that passes through it can get. It is
-// "" where that is not known, and why says why.
-func PassedRelease(machines []v1alpha1.Machine, minor string) (release, why string) {
+// Offer is what a control plane that passes through a minor can get of it.
+type Offer struct {
+	// Machine whose offer it is.
+	Machine string
+	// Assigned is the release that it is on its way to already; "" for none.
+	Assigned string
+	// Releases that it can get, oldest first.
+	Releases []Version
+	// Unknown says why nobody knows what it can get; "" where it is known.
+	Unknown string
+}
+
+// Choice is the release with which control planes pass through a minor.
+type Choice struct {
+	// Release is what one of them was assigned already, so that what a mirror publishes
+	// meanwhile changes nothing; else the newest that all that were asked can get; else "".
+	Release string
+	// Asked are the machines whose offers are known, and Unasked the others.
+	Asked, Unasked []string
+	// Unknown is why an offer is not known, by one of the Unasked.
+	Unknown string
+	// Assigned says that a machine is on its way there.
+	Assigned bool
+}
+
+// ChooseRelease chooses among the releases of a minor for all that pass through it.
+func ChooseRelease(offers []Offer) Choice {
+	var c Choice
 	var lists [][]Version
-	var names []string
+	for _, o := range offers {
+		switch {
+		case o.Assigned != "":
+			return Choice{Release: o.Assigned, Assigned: true}
+		case o.Unknown != "":
+			c.Unasked, c.Unknown = append(c.Unasked, o.Machine), o.Machine+" says: "+o.Unknown
+		default:
+			c.Asked, lists = append(c.Asked, o.Machine), append(lists, o.Releases)
+		}
+	}
+	c.Release = commonRelease(lists)
+	return c
+}
+
+// passedRelease is the release with which machines pass through a minor. It is "" where
+// that is not known, and why says why: a machine that was not asked could not get it.
+func passedRelease(machines []v1alpha1.Machine, minor string) (release, why string) {
+	var offers []Offer
 	for i := range machines {
 		m := &machines[i]
-		if release := AssignedRelease(m, minor); release != "" {
-			return release, ""
-		}
-		if !slices.Contains(passesThrough(m), minor) {
+		assigned := AssignedRelease(m, minor)
+		if assigned == "" && !slices.Contains(passesThrough(m), minor) {
 			continue
 		}
-		list, message := ReportedReleases(m, minor)
-		if message != "" {
-			why = m.Name + " says: " + message
-		}
-		lists, names = append(lists, list), append(names, m.Name)
+		list, unknown := ReportedReleases(m, minor)
+		offers = append(offers, Offer{Machine: m.Name, Assigned: assigned, Releases: list, Unknown: unknown})
 	}
-	if release = CommonRelease(lists); release != "" || why != "" {
-		return release, why
+	switch c := ChooseRelease(offers); {
+	case c.Unknown != "":
+		return "", c.Unknown
+	case c.Release != "":
+		return c.Release, ""
+	default:
+		return "", c.Apart()
 	}
-	return "", "the package sources of " + strings.Join(names, ", ") + " offer no release of it that all of them can get"
+}
+
+// Apart says that the machines that were asked have no release in common.
+func (c Choice) Apart() string {
+	return "the package sources of " + strings.Join(c.Asked, ", ") + " offer no release of it that all of them can get"
 }
 
 // PassedReleases are the releases of all minors that control planes only pass through,
@@ -70,7 +127,7 @@ func PassedReleases(machines []v1alpha1.Machine) (releases, unknown map[string]s
 			if releases[minor] != "" || unknown[minor] != "" {
 				continue
 			}
-			if release, why := PassedRelease(machines, minor); release != "" {
+			if release, why := passedRelease(machines, minor); release != "" {
 				releases[minor] = release
 			} else {
 				unknown[minor] = why
@@ -130,8 +187,8 @@ func releasesOf(candidates []Candidate, name, minor string) []Version {
 
 func containsVersion(all []Version, v Version) bool { return slices.ContainsFunc(all, v.Equal) }
 
-// CommonRelease is the newest release that all lists have; "" when there is none.
-func CommonRelease(lists [][]Version) string {
+// commonRelease is the newest release that all lists have; "" when there is none.
+func commonRelease(lists [][]Version) string {
 	if len(lists) == 0 {
 		return ""
 	}

@@ -44,10 +44,10 @@ func TestReleasesAreThoseOfBothPackagesAndNoCandidatesOfThem(t *testing.T) {
 	releases, known := f.Releases(controlPlane(), "v1.35")
 	require.True(t, known)
 	require.Len(t, releases, 2)
-	assert.Equal(t, "v1.35.10", CommonRelease([][]Version{releases}), "patches are numbers")
-	assert.Equal(t, "v1.35.9", CommonRelease([][]Version{releases, releases[:1]}))
-	assert.Empty(t, CommonRelease([][]Version{releases, nil}))
-	assert.Empty(t, CommonRelease(nil))
+	assert.Equal(t, "v1.35.10", commonRelease([][]Version{releases}), "patches are numbers")
+	assert.Equal(t, "v1.35.9", commonRelease([][]Version{releases, releases[:1]}))
+	assert.Empty(t, commonRelease([][]Version{releases, nil}))
+	assert.Empty(t, commonRelease(nil))
 }
 
 // Whoever does what the refusal says, minor by minor, arrives.
