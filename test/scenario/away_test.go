@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -35,8 +36,7 @@ func TestAnAPIServerAwayForTenMinutesIsNoReasonToGoBack(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), away+30*time.Minute)
 	defer cancel()
 	env := costFleet(ctx, t)
-	control, worker := env.Fleet.Host("control-plane-1"), env.Fleet.Host("worker-1")
-	require.NotNil(t, control)
+	control, worker := env.controlPlane(t), env.Fleet.Host("worker-1")
 	require.NotNil(t, worker)
 	boot, err := worker.BootID(ctx)
 	require.NoError(t, err)
@@ -85,6 +85,15 @@ func TestAnAPIServerAwayForTenMinutesIsNoReasonToGoBack(t *testing.T) {
 	node := &corev1.Node{}
 	require.NoError(t, env.Client.Get(ctx, types.NamespacedName{Name: worker.Name()}, node))
 	assert.False(t, node.Spec.Unschedulable)
+}
+
+// controlPlane is the first host that has one.
+func (e *Env) controlPlane(t *testing.T) *testfleet.Host {
+	t.Helper()
+	hosts := e.Fleet.Hosts()
+	i := slices.IndexFunc(hosts, (*testfleet.Host).ControlPlane)
+	require.GreaterOrEqual(t, i, 0)
+	return hosts[i]
 }
 
 // operationsOf asks the host itself.
