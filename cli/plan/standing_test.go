@@ -46,7 +46,7 @@ func said(p preview.MachinePlan, reason string) string {
 func TestAStrategyThatTheCoordinatorRefusesIsToldBefore(t *testing.T) {
 	cp := controlPlane("cp", "v1.37.2", "v1.37.2")
 	for name, tc := range map[string]struct{ strategy, says string }{
-		"windows":          {`{rollingUpdate: {windows: [{schedule: "0 22 * * *", duration: 6h, timeZone: UTC}]}}`, "rollingUpdate.windows"},
+		"windows":          {`{rollingUpdate: {windows: [{schedule: "0 22 * * *", duration: 6h, timeZone: UTC}]}}`, ""},
 		"a canary":         {`{rollingUpdate: {canary: {count: 1}}}`, "rollingUpdate.canary"},
 		"Manual":           {`{type: Manual}`, "type Manual"},
 		"what is kept":     {`{type: RollingUpdate, rollingUpdate: {maxUnavailable: 1}}`, ""},

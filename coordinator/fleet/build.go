@@ -74,7 +74,7 @@ func (f *Fleet) join(m *Machine, claims []claim) {
 	}
 	p := f.Pools[name]
 	if p == nil {
-		p = &Pool{Name: name, Deployment: owner}
+		p = &Pool{Name: name, Deployment: owner, now: f.Now}
 		f.Pools[name] = p
 	}
 	p.Machines = append(p.Machines, m)

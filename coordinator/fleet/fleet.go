@@ -129,7 +129,10 @@ type Pool struct {
 	Deployment *v1alpha1.MachineDeployment
 	Machines   []*Machine
 
-	turn *Turn
+	now     time.Time // of the reading
+	turn    *Turn
+	hours   *hours
+	samples map[bool]measured
 }
 
 // Find returns the machine of that name, or nil.

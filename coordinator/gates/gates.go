@@ -33,6 +33,9 @@ const (
 	ReasonInFlightExhausted       = "InFlightExhausted"
 	ReasonNoCapacity              = "NoCapacity"
 	ReasonDomainBusy              = "DomainBusy"
+	ReasonWindowInvalid           = "WindowInvalid"
+	ReasonOutsideWindow           = "OutsideWindow"
+	ReasonWindowTooShort          = "WindowTooShort"
 )
 
 // All gates in order.
@@ -42,6 +45,7 @@ var All = []Gate{
 	{"conflict", conflict},                     // two deployments claim the machine
 	{"strategy", strategy},                     // a setting that this version would ignore
 	{"held", held},                             // the host takes no grant: its owner says no, or its packages are worked on
+	{"window", withinWindow},                   // outside of the hours of its pool, or too late in them
 	{"cordoned", cordoned},                     // by someone else
 	{"retry", retryLater},                      // backoff after a blocked drain
 	{"forecast", forecast},                     // a drain that can never succeed
@@ -65,9 +69,10 @@ func Check(f *fleet.Fleet, m *fleet.Machine) *Verdict {
 }
 
 // Withdrawn returns the veto that also takes back a slot that the agent has not
-// accepted yet: a person's word counts until the work has begun.
+// accepted yet: a person's word counts until the work has begun, and so do the hours
+// that a person has set.
 func Withdrawn(f *fleet.Fleet, m *fleet.Machine) *Verdict {
-	for _, judge := range []func(*fleet.Fleet, *fleet.Machine) *Verdict{stopped, paused, conflict, held} {
+	for _, judge := range []func(*fleet.Fleet, *fleet.Machine) *Verdict{stopped, paused, conflict, held, outsideWindow} {
 		if v := judge(f, m); v != nil {
 			return v
 		}

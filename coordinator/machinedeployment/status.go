@@ -36,6 +36,7 @@ const (
 	ReasonPaused           = gates.ReasonPaused
 	ReasonDeadlineExceeded = "ProgressDeadlineExceeded"
 	ReasonFailureThreshold = gates.ReasonFailureThreshold
+	ReasonWindowInvalid    = gates.ReasonWindowInvalid
 )
 
 // judge counts the machines and words how the rollout goes.
@@ -137,11 +138,14 @@ func (r *Reconciler) progressing(s *scope) metav1.Condition {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, reason, message
 		return c
 	}
+	invalid := gates.Invalid(s.pool)
 	switch stalled, reason := stalledMachine(s.pool); {
 	case s.conflict != "":
 		return no(ReasonMachineConflict, s.conflict)
 	case s.refused != "":
 		return no(ReasonTemplateRefused, s.refused)
+	case invalid != nil:
+		return no(invalid.Reason, invalid.Message)
 	case stalled != "":
 		return no(reason, stalled)
 	case s.deployment.Spec.Paused:

@@ -39,7 +39,6 @@ func unsupportedFields(s *v1alpha1.RolloutStrategy) []string {
 	add(s.Type != "" && s.Type != "RollingUpdate", fmt.Sprintf("type %s", s.Type))
 	add(ru.Canary != nil, "rollingUpdate.canary")
 	add(len(ru.Checks) > 0, "rollingUpdate.checks")
-	add(len(ru.Windows) > 0, "rollingUpdate.windows")
 	add(ru.MaxSurge != nil && *ru.MaxSurge != intstr.FromInt32(0) && *ru.MaxSurge != intstr.FromString("0%"), "rollingUpdate.maxSurge")
 	return fields
 }
