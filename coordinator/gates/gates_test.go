@@ -343,7 +343,7 @@ func TestWhatAPersonDecidedIsHeardFirst(t *testing.T) {
 	for _, g := range gates.All {
 		names = append(names, g.Name)
 	}
-	assert.Equal(t, []string{"stopped", "paused", "conflict", "strategy", "held", "cordoned", "retry", "forecast", "failure-threshold",
+	assert.Equal(t, []string{"stopped", "paused", "lost-pool", "conflict", "strategy", "held", "cordoned", "retry", "forecast", "failure-threshold",
 		"control-plane-first", "control-plane", "topology", "capacity", "budget", "disruption-budgets"}, names)
 }
 
