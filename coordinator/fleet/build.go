@@ -20,6 +20,8 @@ type Objects struct {
 	Nodes       []corev1.Node
 	Ledger      v1alpha1.LedgerSpec
 	Now         time.Time
+	// Partial says that not all machines of the namespace are among them.
+	Partial bool
 }
 
 // Build joins the objects. The fleet keeps pointers into them.
@@ -45,6 +47,7 @@ func Build(o Objects) (*Fleet, error) {
 	for i := range o.Budgets {
 		f.Budgets = append(f.Budgets, &o.Budgets[i])
 	}
+	f.Lost = lost(o, claims)
 	f.sort()
 	return f, nil
 }

@@ -23,6 +23,8 @@ type Fleet struct {
 	Pools map[string]*Pool
 	// Budgets are the MachineDisruptionBudgets, sorted by name.
 	Budgets []*v1alpha1.MachineDisruptionBudget
+	// Lost are the MachineDeployments that had machines and match none any more.
+	Lost []string
 	// Stopped is the namespace-wide stop switch.
 	Stopped bool
 	// Epoch of the ledger that was read.

@@ -19,6 +19,7 @@ type Gate struct {
 const (
 	ReasonStopped                 = "Stopped"
 	ReasonPaused                  = "Paused"
+	ReasonNoMachines              = fleet.ReasonNoMachines
 	ReasonDeploymentConflict      = "DeploymentConflict"
 	ReasonStrategyNotSupported    = "StrategyNotSupported"
 	ReasonHeld                    = "Held"
@@ -42,6 +43,7 @@ const (
 var All = []Gate{
 	{"stopped", stopped},                       // the namespace-wide switch
 	{"paused", paused},                         // the machine's or its deployment's
+	{"lost-pool", lostPool},                    // all machines of a deployment have left it
 	{"conflict", conflict},                     // two deployments claim the machine
 	{"strategy", strategy},                     // a setting that this version would ignore
 	{"held", held},                             // the host takes no grant: its owner says no, or its packages are worked on
@@ -72,7 +74,7 @@ func Check(f *fleet.Fleet, m *fleet.Machine) *Verdict {
 // accepted yet: a person's word counts until the work has begun, and so do the hours
 // that a person has set.
 func Withdrawn(f *fleet.Fleet, m *fleet.Machine) *Verdict {
-	for _, judge := range []func(*fleet.Fleet, *fleet.Machine) *Verdict{stopped, paused, conflict, held, outsideWindow} {
+	for _, judge := range []func(*fleet.Fleet, *fleet.Machine) *Verdict{stopped, paused, lostPool, conflict, held, outsideWindow} {
 		if v := judge(f, m); v != nil {
 			return v
 		}

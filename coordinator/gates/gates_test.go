@@ -343,8 +343,25 @@ func TestWhatAPersonDecidedIsHeardFirst(t *testing.T) {
 	for _, g := range gates.All {
 		names = append(names, g.Name)
 	}
-	assert.Equal(t, []string{"stopped", "paused", "conflict", "strategy", "held", "window", "cordoned", "retry", "forecast", "failure-threshold",
-		"control-plane-first", "control-plane", "topology", "capacity", "budget", "disruption-budgets"}, names)
+	assert.Equal(t, []string{
+		"stopped",
+		"paused",
+		"lost-pool",
+		"conflict",
+		"strategy",
+		"held",
+		"window",
+		"cordoned",
+		"retry",
+		"forecast",
+		"failure-threshold",
+		"control-plane-first",
+		"control-plane",
+		"topology",
+		"capacity",
+		"budget",
+		"disruption-budgets",
+	}, names)
 }
 
 func TestOnlyAPersonsWordTakesASlotBack(t *testing.T) {

@@ -95,7 +95,29 @@ func TestACompletePoolIsCountedInWords(t *testing.T) {
 		"0 of 1 machine up to date":       {machine(false)},
 		"no Machine matches the selector": nil,
 	} {
-		c, _ := progressAt(start, func(s *scope) { s.pool.Machines = machines })
+		c, _ := progressAt(start, func(s *scope) { s.pool.Machines, s.read.Status.Machines = machines, int32(len(machines)) })
 		assert.Equal(t, want, c.Message)
 	}
+}
+
+func TestAPoolThatHasLostItsMachinesIsPausedUntilItHasSomeAgain(t *testing.T) {
+	none := func(s *scope) { s.pool.Machines = nil }
+	first, s := progressAt(start, none)
+	assert.Equal(t, "False NoMachines", string(first.Status)+" "+first.Reason)
+	assert.Contains(t, first.Message, "the rollout is paused")
+	again, _ := progressAt(start, func(later *scope) {
+		none(later)
+		later.read.Status.Machines, later.read.Status.Conditions = s.deployment.Status.Machines, []metav1.Condition{first}
+	})
+	assert.Equal(t, first.Message, again.Message, "a later look still knows")
+}
+
+func TestAnAbortedRolloutSaysWhy(t *testing.T) {
+	c, _ := progressAt(start, func(s *scope) {
+		s.read.Spec.Paused, s.read.Annotations = true, map[string]string{v1alpha1.AnnotationAbort: "bad kernel"}
+	})
+	assert.Equal(t, "Unknown Aborted", string(c.Status)+" "+c.Reason)
+	assert.Contains(t, c.Message, "aborted (bad kernel)")
+	c, _ = progressAt(start.Add(time.Minute), func(s *scope) { s.read.Annotations = map[string]string{v1alpha1.AnnotationAbort: "bad kernel"} })
+	assert.Equal(t, ReasonRollingOut, c.Reason, "whoever unpauses it has it go on")
 }

@@ -24,6 +24,8 @@ import (
 type Reconciler struct {
 	// Client of the cluster that has the Machines, with a cache.
 	Client client.Client
+	// Live reads from the API server.
+	Live client.Reader
 	// Nodes reads the nodes' cluster from a cache.
 	Nodes client.Reader
 	// Ledger says who is in flight.
@@ -57,7 +59,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		s.pool = &fleet.Pool{Name: d.Name, Deployment: d}
 	}
 	s.conflict = conflictOf(f, d.Name)
-	err = r.applyTemplate(ctx, s)
+	err = errors.Join(r.revise(ctx, s), r.applyTemplate(ctx, s))
 	r.judge(s)
 	return ctrl.Result{RequeueAfter: s.requeue}, errors.Join(err, r.writeStatus(ctx, s))
 }

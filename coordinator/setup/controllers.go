@@ -14,6 +14,7 @@ import (
 	"github.com/refit-dev/refit/coordinator/machine"
 	"github.com/refit-dev/refit/coordinator/machinedeployment"
 	"github.com/refit-dev/refit/coordinator/rollout"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -138,12 +139,13 @@ func (p *parts) addRollout() error {
 
 func (p *parts) addMachineDeployment() error {
 	r := &machinedeployment.Reconciler{
-		Client: p.mgr.GetClient(), Nodes: p.nodes.GetClient(), Ledger: p.ledger, Board: p.board,
+		Client: p.mgr.GetClient(), Live: p.mgr.GetAPIReader(), Nodes: p.nodes.GetClient(), Ledger: p.ledger, Board: p.board,
 		Events: p.mgr.GetEventRecorder(appName), Now: time.Now,
 	}
 	all := handler.EnqueueRequestsFromMapFunc(p.mapper.deployments)
 	err := builder.ControllerManagedBy(p.mgr).Named("machinedeployment").
 		For(&v1alpha1.MachineDeployment{}).
+		Owns(&appsv1.ControllerRevision{}).
 		Watches(&v1alpha1.Machine{}, all).
 		Watches(&v1alpha1.Ledger{}, all).
 		Watches(&v1alpha1.MachineDeployment{}, all, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
