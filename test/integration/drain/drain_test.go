@@ -31,6 +31,7 @@ func TestDrain(t *testing.T) {
 		"the policy for the deadline names or deletes what is left":                     deadline,
 		"a failed or aborted drain gives the node back at once":                         givesBack,
 		"a node that a person has cordoned is drained and stays cordoned":               preCordoned,
+		"a pod that may not go and comes in the middle is waited for":                   latecomers,
 		"a pod of a deleted DaemonSet counts as unmanaged":                              orphanedDaemon,
 		"attached volumes hold up a reboot, within bounds":                              volumes,
 		"an unreachable node is named and left behind only by policy":                   unreachable,
