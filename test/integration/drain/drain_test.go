@@ -142,7 +142,7 @@ func unhealthy(t *testing.T, w *world) {
 	s.budget("web", "web", 1, nil, 0, 0)
 	_, err := s.drain(drain.Options{Timeout: time.Second})
 	b := requireBlocked(t, err)
-	assert.Contains(t, b.Message, "this pod is not ready either; repair the application, or set unhealthyPodEvictionPolicy to AlwaysAllow")
+	assert.Contains(t, b.Message, "this one among them, are not ready; repair the application, or set unhealthyPodEvictionPolicy: AlwaysAllow on the budget")
 	assert.Len(t, b.Pods, 2)
 	require.NoError(t, s.client.CoreV1().Pods(s.name).DeleteCollection(t.Context(), metav1.DeleteOptions{GracePeriodSeconds: new(int64)}, metav1.ListOptions{}))
 
