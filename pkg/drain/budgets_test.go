@@ -96,6 +96,11 @@ func TestADrainEndsEarlyOnlyWhereTimeCannotHelp(t *testing.T) {
 		"a Job's pod, which ends": {change: func(p *corev1.Pod, _ *policyv1.PodDisruptionBudget) {
 			p.OwnerReferences[0].APIVersion, p.OwnerReferences[0].Kind = "batch/v1", "Job"
 		}},
+		"a bare pod, which nothing replaces": {early: true, opts: drain.Options{UnmanagedPods: drain.ActionEvict}, change: func(p *corev1.Pod, _ *policyv1.PodDisruptionBudget) { bare(p) }},
+		"a bare pod, which ends": {opts: drain.Options{UnmanagedPods: drain.ActionEvict}, change: func(p *corev1.Pod, _ *policyv1.PodDisruptionBudget) {
+			bare(p)
+			p.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
+		}},
 		"a policy that goes on at the end": {opts: drain.Options{OnTimeout: drain.ActionProceed}},
 		"a policy that deletes at the end": {opts: drain.Options{OnTimeout: drain.ActionDelete}},
 	} {

@@ -39,12 +39,13 @@ type foresight struct {
 	scene
 	out     Forecast
 	taken   map[types.UID]int32 // disruptions of each budget that go at once
+	lost    map[types.UID]int32 // pods of each budget that go at once, and that nothing makes anew
 	budgets map[types.UID]int   // where each budget is in out
 }
 
 // foresee is pure: it judges by the very functions by which a drain does.
 func foresee(in scene) Forecast {
-	f := &foresight{scene: in, taken: map[types.UID]int32{}, budgets: map[types.UID]int{}}
+	f := &foresight{scene: in, taken: map[types.UID]int32{}, lost: map[types.UID]int32{}, budgets: map[types.UID]int{}}
 	f.out = Forecast{Node: in.node, Pods: []PodForecast{}, Volumes: in.volumes, OnlyNode: in.opts.OnlyNode}
 	if in.opts.LoadBalancerDelay > 0 {
 		f.out.LoadBalancerDelay = &metav1.Duration{Duration: in.opts.LoadBalancerDelay}
@@ -146,25 +147,33 @@ func (f *foresight) pod(j judged) (PodForecast, *policyv1.PodDisruptionBudget) {
 // under says whether the budget lets the pod go, counting what it has let go before.
 func (f *foresight) under(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) (Outlook, string) {
 	switch {
-	case allows(b, pod) && !ready(pod): // it takes nothing from the budget
+	case allows(b, pod) && (!ready(pod) || f.taken[b.UID] < b.Status.DisruptionsAllowed):
+		if ready(pod) { // any other takes nothing from the budget
+			f.taken[b.UID]++
+		}
+		if metav1.GetControllerOf(pod) == nil {
+			f.lost[b.UID]++
+		}
 		return OutlookNow, ""
-	case allows(b, pod) && f.taken[b.UID] < b.Status.DisruptionsAllowed:
-		f.taken[b.UID]++
-		return OutlookNow, ""
+	case allows(b, pod) && f.closes(b) && hope(b, pod) == "":
+		return OutlookNever, fmt.Sprintf("budget %s allows %d disruptions, and none after that, since nothing makes another pod in place of those that go; delete them, or let the budget allow more", b.Name, b.Status.DisruptionsAllowed)
 	case allows(b, pod) && f.opts.OnlyNode && stays(pod):
 		return OutlookNever, fmt.Sprintf("budget %s allows %d disruptions, and no other node takes the replacement of a pod of this one", b.Name, b.Status.DisruptionsAllowed)
 	case allows(b, pod):
 		return OutlookWait, fmt.Sprintf("budget %s allows %d disruptions at a time", b.Name, b.Status.DisruptionsAllowed)
 	case hopeless(pod, []*policyv1.PodDisruptionBudget{b}):
 		return OutlookNever, explain(b, pod)
-	case syncFault(b) != "":
-		return OutlookWait, explain(b, pod)
 	case never(b):
-		return OutlookWait, fmt.Sprintf("budget %s needs every pod, but it or the pod is an operator's, who may let the pod go once the node is cordoned", b.Name)
+		return OutlookWait, explain(b, pod)
 	case !ready(pod) && !f.mayRecover(b):
 		return OutlookNever, explain(b, pod)
 	}
 	return OutlookWait, explain(b, pod)
+}
+
+// closes says that the budget needs every pod that is left of it once those have gone that it allows now.
+func (f *foresight) closes(b *policyv1.PodDisruptionBudget) bool {
+	return f.lost[b.UID] > 0 && b.Status.DesiredHealthy >= b.Status.ExpectedPods-f.lost[b.UID]
 }
 
 // mayRecover says whether the budget's health can come back without the pods that are
