@@ -2,6 +2,7 @@ package drain_test
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -124,6 +125,7 @@ func TestADrainEndsEarlyOnlyWhereTimeCannotHelp(t *testing.T) {
 			blocked := requireBlocked(t, err)
 			assert.Equal(t, tc.early, blocked.Permanent)
 			assert.Equal(t, drain.ReasonEvictionBlocked, blocked.Reason)
+			assert.Equal(t, tc.early, strings.Contains(blocked.Message, ", and the drain ends before its timeout, since to wait longer does not help: "), blocked.Message)
 			if tc.early {
 				assert.Contains(t, blocked.Message, "shop/a")
 				assert.Contains(t, blocked.Message, "it can never allow one")

@@ -2,6 +2,7 @@ package drain
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -51,7 +52,7 @@ func foresee(in scene) Forecast {
 		f.out.LoadBalancerDelay = &metav1.Duration{Duration: in.opts.LoadBalancerDelay}
 	}
 	entries, of := f.entries()
-	longest := map[int]time.Duration{}
+	turns := turns{}
 	for _, e := range entries {
 		p, by := f.pod(of[e])
 		if p.Outlook == OutlookNow && e.order > entries[0].order {
@@ -60,17 +61,14 @@ func foresee(in scene) Forecast {
 		if p.Order = e.order; e.order == ownOrder {
 			p.Order = mostOrder
 		}
-		if s := e.pod.Spec.TerminationGracePeriodSeconds; s != nil {
-			longest[e.order] = max(longest[e.order], time.Duration(*s)*time.Second)
-		}
+		p.Warning = f.warning(e.pod, turns.before(e.order))
+		turns[e.order] = max(turns[e.order], graceOf(e.pod))
 		f.out.Pods = append(f.out.Pods, p)
 		if by != nil {
 			f.note(by, p)
 		}
 	}
-	for _, grace := range longest {
-		f.out.Least.Duration += grace
-	}
+	f.out.Least.Duration = turns.before(math.MaxInt) + turns[math.MaxInt]
 	f.conclude()
 	return f.out
 }
@@ -113,7 +111,7 @@ func whyIgnored(pod *corev1.Pod) string {
 
 // pod says what becomes of it, and by which budget, if by one alone.
 func (f *foresight) pod(j judged) (PodForecast, *policyv1.PodDisruptionBudget) {
-	p := PodForecast{Namespace: j.pod.Namespace, Name: j.pod.Name, Outlook: OutlookNow, Budgets: namesOf(j.budgets), Warning: mayComeBack(j.pod)}
+	p := PodForecast{Namespace: j.pod.Namespace, Name: j.pod.Name, Outlook: OutlookNow, Ready: ready(j.pod), Budgets: namesOf(j.budgets)}
 	switch {
 	case j.verdict == verdictRefuse:
 		p.Outlook, p.Reason, p.Message = OutlookNever, j.reason, j.message
@@ -267,7 +265,7 @@ func (f *foresight) unready(pod *corev1.Pod) (why string, starting bool) {
 		}
 	}
 	if f.now.Sub(since) > startingFor {
-		return "not ready since " + since.UTC().Format(time.RFC3339), false
+		return "not ready since " + utc(since), false
 	}
 	return "still starting", true
 }

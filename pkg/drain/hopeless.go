@@ -108,7 +108,7 @@ func (r *run) giveUp() error {
 	if len(pods) == 0 {
 		return r.lost()
 	}
-	b := r.stillThere(pods)
+	b := r.stillThere("to wait longer does not help", pods)
 	b.Permanent = true
 	return b
 }

@@ -400,13 +400,17 @@ func (r *run) expire(ctx context.Context) (done bool, err error) {
 		r.deleted = true
 		return false, r.deleteRemaining(ctx)
 	}
-	return false, r.stillThere(r.remaining())
+	return false, r.stillThere("", r.remaining())
 }
 
-func (r *run) stillThere(pods []BlockedPod) *Blocked {
+// stillThere says what is left; early is why the drain ends before its timeout, "" where it does not.
+func (r *run) stillThere(early string, pods []BlockedPod) *Blocked {
+	if early != "" {
+		early = ", and the drain ends before its timeout, since " + early
+	}
 	return &Blocked{
 		Reason:  gravestReason(pods),
-		Message: fmt.Sprintf("%d of %d pods are still on node %s after %s: %s", len(r.entries), r.total, r.node, time.Since(r.start).Round(time.Second), describe(pods)),
+		Message: fmt.Sprintf("%d of %d pods are still on node %s after %s%s: %s", len(r.entries), r.total, r.node, time.Since(r.start).Round(time.Second), early, describe(pods)),
 		Pods:    pods,
 	}
 }
@@ -425,9 +429,7 @@ func (r *run) deleteRemaining(ctx context.Context) error {
 	grace := time.Duration(0)
 	var errs []error
 	for _, e := range r.ordered() {
-		if s := e.pod.Spec.TerminationGracePeriodSeconds; s != nil {
-			grace = max(grace, time.Duration(*s)*time.Second)
-		}
+		grace = max(grace, graceOf(e.pod))
 		if e.state == stateLeaving || e.stays() { // another one would come for it, or another policy keeps it
 			continue
 		}
