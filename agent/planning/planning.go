@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refit-dev/refit/agent/host/files"
 	"github.com/refit-dev/refit/agent/launch"
 	"github.com/refit-dev/refit/agent/store"
 	"github.com/refit-dev/refit/api/v1alpha1"
@@ -194,6 +195,8 @@ func refused(out Outcome, reason string, err error) Outcome {
 	var blocked *upgrade.Blocked
 	if errors.As(err, &blocked) {
 		failure = &v1alpha1.Failure{Reason: blocked.Reason, Message: blocked.Message, Terminal: blocked.Terminal}
+	} else if full := files.NoSpace(err); full != nil {
+		failure = &v1alpha1.Failure{Reason: full.Reason, Message: full.Message}
 	}
 	out.Refused = failure
 	return out

@@ -3,6 +3,8 @@ package planning_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"syscall"
 	"testing"
 	"time"
 
@@ -102,6 +104,7 @@ func TestEachFailureHasItsReasonAndFreezesNothing(t *testing.T) {
 		"free space was not looked at":          {unreadable("mounts"), upgrade.FindingFactUnknown, false},
 		"the host may be another node":          {unreadable("node"), upgrade.FindingFactUnknown, false},
 		"the staging breaks":                    {failing("stage", plain), planning.ReasonStageFailed, false},
+		"the disk is full while it asks":        {failing("candidates", fmt.Errorf("x: %w", syscall.ENOSPC)), "NoSpace", false},
 		"the staging refuses":                   {refusing("DiskFull"), "DiskFull", true},
 		"the staging refuses without words":     {func(x *executor) { x.staged = launch.StageResult{Refused: true} }, planning.ReasonStageFailed, true},
 	} {
