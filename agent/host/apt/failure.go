@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/refit-dev/refit/agent/host/command"
@@ -90,15 +91,23 @@ func transactionFailure(result command.Result, err error) error {
 // maxWhy is what a status has room for, with what becomes of the host after it.
 const maxWhy = 500
 
-// complaints are the error and warning lines of apt, without progress and notes.
+// telling are the warnings of a fetch that say why it failed; the others are about sources that are well.
+var telling = regexp.MustCompile(`Failed to fetch|GPG error|index files failed|signature`)
+
+// complaints are the lines of apt that say what failed and why, without progress, notes and
+// warnings about anything else, each once.
 func complaints(output string) string {
 	var kept []string
 	for line := range strings.Lines(output) {
 		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "E: ") || strings.HasPrefix(line, "W: ") || strings.HasPrefix(line, "Err:") {
-			if !strings.Contains(line, "sandbox") {
-				kept = append(kept, line)
-			}
+		switch {
+		case strings.HasPrefix(line, "E: "), strings.HasPrefix(line, "Err:"):
+		case strings.HasPrefix(line, "W: ") && telling.MatchString(line) && !strings.Contains(line, "sandbox"):
+		default:
+			continue
+		}
+		if !slices.Contains(kept, line) {
+			kept = append(kept, line)
 		}
 	}
 	return strings.Join(kept, "; ")

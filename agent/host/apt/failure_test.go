@@ -2,6 +2,7 @@ package apt
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -42,6 +43,22 @@ func TestWhatAptSaysOfAFailedFetchDecidesWhetherItMayPass(t *testing.T) {
 			assert.Contains(t, blocked.Message, "fetching")
 		})
 	}
+}
+
+// A source that is well is none that a failure is about, whatever apt warns of it.
+func TestAFailedFetchIsToldOfTheSourcesThatFailed(t *testing.T) {
+	err := fetchFailure("fetching", `Hit:1 http://other.example/debian bookworm InRelease
+Err:2 https://mirror.example/v1.37/deb InRelease
+  403  Forbidden [IP: 192.0.2.7 443]
+W: http://other.example/debian/dists/bookworm/InRelease: Key is stored in legacy trusted.gpg keyring
+W: Target Packages (main/binary-amd64/Packages) is configured multiple times in /etc/apt/sources.list:1 and http://other.example
+E: Failed to fetch https://mirror.example/v1.37/deb/InRelease  403  Forbidden [IP: 192.0.2.7 443]
+E: Failed to fetch https://mirror.example/v1.37/deb/InRelease  403  Forbidden [IP: 192.0.2.7 443]
+E: The repository 'https://mirror.example/v1.37/deb InRelease' is not signed.
+`, errors.New("exit code 100"))
+	blocked := assertReason(t, err, "RepoUnavailable")
+	assert.NotContains(t, blocked.Message, "other.example")
+	assert.Equal(t, 1, strings.Count(blocked.Message, "Failed to fetch"))
 }
 
 // What dpkg says at the end of a transaction is the most telling, and what it says first of that.
