@@ -33,6 +33,7 @@ const (
 	ReasonInFlightExhausted       = "InFlightExhausted"
 	ReasonNoCapacity              = "NoCapacity"
 	ReasonDomainBusy              = "DomainBusy"
+	ReasonAwaitingNext            = "AwaitingNext"
 	ReasonWindowInvalid           = "WindowInvalid"
 	ReasonOutsideWindow           = "OutsideWindow"
 	ReasonWindowTooShort          = "WindowTooShort"
@@ -45,6 +46,7 @@ var All = []Gate{
 	{"conflict", conflict},                     // two deployments claim the machine
 	{"strategy", strategy},                     // a setting that this version would ignore
 	{"held", held},                             // the host takes no grant: its owner says no, or its packages are worked on
+	{"manual", manual},                         // the operator names the next one
 	{"window", withinWindow},                   // outside of the hours of its pool, or too late in them
 	{"cordoned", cordoned},                     // by someone else
 	{"retry", retryLater},                      // backoff after a blocked drain
@@ -72,7 +74,7 @@ func Check(f *fleet.Fleet, m *fleet.Machine) *Verdict {
 // accepted yet: a person's word counts until the work has begun, and so do the hours
 // that a person has set.
 func Withdrawn(f *fleet.Fleet, m *fleet.Machine) *Verdict {
-	for _, judge := range []func(*fleet.Fleet, *fleet.Machine) *Verdict{stopped, paused, conflict, held, outsideWindow} {
+	for _, judge := range []func(*fleet.Fleet, *fleet.Machine) *Verdict{stopped, paused, conflict, held, manual, outsideWindow} {
 		if v := judge(f, m); v != nil {
 			return v
 		}
