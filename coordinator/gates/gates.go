@@ -33,6 +33,8 @@ const (
 	ReasonInFlightExhausted       = "InFlightExhausted"
 	ReasonNoCapacity              = "NoCapacity"
 	ReasonDomainBusy              = "DomainBusy"
+	ReasonCanaryPending           = "CanaryPending"
+	ReasonCanaryFailed            = "CanaryFailed"
 	ReasonAwaitingNext            = "AwaitingNext"
 	ReasonWindowInvalid           = "WindowInvalid"
 	ReasonOutsideWindow           = "OutsideWindow"
@@ -52,6 +54,7 @@ var All = []Gate{
 	{"retry", retryLater},                      // backoff after a blocked drain
 	{"forecast", forecast},                     // a drain that can never succeed
 	{"failure-threshold", failureThreshold},    // the rollout paused itself
+	{"canary", canary},                         // those that go first, alone
 	{"control-plane-first", controlPlaneFirst}, // and skew with it
 	{"control-plane", controlPlaneOneByOne},    // built in, no object widens it
 	{"topology", topology},                     // one domain after another
