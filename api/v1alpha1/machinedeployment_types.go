@@ -78,9 +78,17 @@ type MachineTemplate struct {
 	Spec MachineTemplateSpec `json:"spec,omitempty"`
 }
 
+// Types of a rollout.
+const (
+	// StrategyRollingUpdate goes on by itself.
+	StrategyRollingUpdate = "RollingUpdate"
+	// StrategyManual waits for the operator to name each machine.
+	StrategyManual = "Manual"
+)
+
 // RolloutStrategy says who is next.
 type RolloutStrategy struct {
-	// Type: RollingUpdate, or Manual where the operator names the next machine. Unset: RollingUpdate.
+	// Type: RollingUpdate, or Manual where the operator names the next machine with annotation refit.dev/next. Unset: RollingUpdate.
 	// +optional
 	// +kubebuilder:validation:Enum=RollingUpdate;Manual
 	Type string `json:"type,omitempty"`

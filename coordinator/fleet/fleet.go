@@ -135,6 +135,8 @@ type Pool struct {
 	turn    *Turn
 	hours   *hours
 	samples map[bool]measured
+	// canaries by the hop that waits for them
+	canaries map[v1alpha1.KubernetesVersion]Canaries
 }
 
 // Find returns the machine of that name, or nil.

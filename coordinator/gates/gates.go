@@ -34,6 +34,9 @@ const (
 	ReasonInFlightExhausted       = "InFlightExhausted"
 	ReasonNoCapacity              = "NoCapacity"
 	ReasonDomainBusy              = "DomainBusy"
+	ReasonCanaryPending           = "CanaryPending"
+	ReasonCanaryFailed            = "CanaryFailed"
+	ReasonAwaitingNext            = "AwaitingNext"
 	ReasonWindowInvalid           = "WindowInvalid"
 	ReasonOutsideWindow           = "OutsideWindow"
 	ReasonWindowTooShort          = "WindowTooShort"
@@ -47,11 +50,13 @@ var All = []Gate{
 	{"conflict", conflict},                     // two deployments claim the machine
 	{"strategy", strategy},                     // a setting that this version would ignore
 	{"held", held},                             // the host takes no grant: its owner says no, or its packages are worked on
+	{"manual", manual},                         // the operator names the next one
 	{"window", withinWindow},                   // outside of the hours of its pool, or too late in them
 	{"cordoned", cordoned},                     // by someone else
 	{"retry", retryLater},                      // backoff after a blocked drain
 	{"forecast", forecast},                     // a drain that can never succeed
 	{"failure-threshold", failureThreshold},    // the rollout paused itself
+	{"canary", canary},                         // those that go first, alone
 	{"control-plane-first", controlPlaneFirst}, // and skew with it
 	{"control-plane", controlPlaneOneByOne},    // built in, no object widens it
 	{"topology", topology},                     // one domain after another
@@ -74,7 +79,7 @@ func Check(f *fleet.Fleet, m *fleet.Machine) *Verdict {
 // accepted yet: a person's word counts until the work has begun, and so do the hours
 // that a person has set.
 func Withdrawn(f *fleet.Fleet, m *fleet.Machine) *Verdict {
-	for _, judge := range []func(*fleet.Fleet, *fleet.Machine) *Verdict{stopped, paused, lostPool, conflict, held, outsideWindow} {
+	for _, judge := range []func(*fleet.Fleet, *fleet.Machine) *Verdict{stopped, paused, lostPool, conflict, held, manual, outsideWindow} {
 		if v := judge(f, m); v != nil {
 			return v
 		}

@@ -125,10 +125,10 @@ func TestEachGateVetoesWhatItIsForAndNothingElse(t *testing.T) {
 			reason: gates.ReasonStrategyNotSupported, says: []string{"rollingUpdate.maxSurge"}},
 		"everything that is not carried out is named at once": {
 			fleet: base().Deployment("w", rolling(func(r *v1alpha1.RollingUpdate) {
-				r.Checks, r.Canary, r.MaxSurge = []v1alpha1.Check{{}}, &v1alpha1.Canary{}, at(1)
-			}), func(d *v1alpha1.MachineDeployment) { d.Spec.Strategy.Type = "Manual" }).Machine("w1", "w", worker),
+				r.Checks, r.MaxSurge = []v1alpha1.Check{{}}, at(1)
+			})).Machine("w1", "w", worker),
 			reason: gates.ReasonStrategyNotSupported,
-			says:   []string{"type Manual, rollingUpdate.canary, rollingUpdate.checks, rollingUpdate.maxSurge"}},
+			says:   []string{"rollingUpdate.checks, rollingUpdate.maxSurge"}},
 		"the first domain by name begins": {
 			fleet: base().Deployment("w", zoneByZone).Machine("w1", "w", worker, Zone("a")).Machine("w2", "w", worker, Zone("b"))},
 		"and the next one waits until it is finished": {
@@ -350,11 +350,13 @@ func TestWhatAPersonDecidedIsHeardFirst(t *testing.T) {
 		"conflict",
 		"strategy",
 		"held",
+		"manual",
 		"window",
 		"cordoned",
 		"retry",
 		"forecast",
 		"failure-threshold",
+		"canary",
 		"control-plane-first",
 		"control-plane",
 		"topology",

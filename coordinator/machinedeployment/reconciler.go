@@ -60,6 +60,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	s.conflict = conflictOf(f, d.Name)
 	err = errors.Join(r.revise(ctx, s), r.applyTemplate(ctx, s))
+	s.unwritten = err != nil
 	r.judge(s)
 	return ctrl.Result{RequeueAfter: s.requeue}, errors.Join(err, r.writeStatus(ctx, s))
 }
@@ -73,6 +74,7 @@ type scope struct {
 	conflict   string
 	requeue    time.Duration
 	refused    string // why the API server refused the template, with the machine's name
+	unwritten  bool   // a fault kept the template from a machine; the next pass tries again
 }
 
 func (r *Reconciler) load(ctx context.Context, namespace string) (*fleet.Fleet, error) {

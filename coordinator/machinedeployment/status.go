@@ -27,7 +27,7 @@ const statusManager = "refit-coordinator"
 const (
 	ReasonComplete         = "Complete"
 	ReasonRollingOut       = "RollingOut"
-	ReasonTemplateRefused  = "TemplateRefused"
+	ReasonTemplateRefused  = fleet.ReasonTemplateRefused
 	ReasonNoMachines       = fleet.ReasonNoMachines
 	ReasonAborted          = "Aborted"
 	ReasonEnoughMachines   = "EnoughMachines"
@@ -43,7 +43,9 @@ const (
 // judge counts the machines and words how the rollout goes.
 func (r *Reconciler) judge(s *scope) {
 	st, generation := &s.deployment.Status, s.deployment.Generation
-	st.ObservedGeneration = generation
+	if !s.unwritten {
+		st.ObservedGeneration = generation
+	}
 	if sel, err := metav1.LabelSelectorAsSelector(&s.deployment.Spec.Selector); err == nil {
 		st.Selector = sel.String()
 	}

@@ -125,7 +125,7 @@ func (p *parts) addRollout() error {
 	toNamespace := handler.EnqueueRequestsFromMapFunc(namespaceOf)
 	err := builder.ControllerManagedBy(p.mgr).Named("rollout").
 		Watches(&v1alpha1.Machine{}, toNamespace).
-		Watches(&v1alpha1.MachineDeployment{}, toNamespace, builder.WithPredicates(wishChanged())).
+		Watches(&v1alpha1.MachineDeployment{}, toNamespace, builder.WithPredicates(poolChanged())).
 		Watches(&v1alpha1.MachineDisruptionBudget{}, toNamespace, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.Ledger{}, toNamespace).
 		WatchesRawSource(source.Kind(p.nodes.GetCache(), &corev1.Node{}, handler.TypedEnqueueRequestsFromMapFunc(p.mapper.namespacesOfNode), nodeChanged())).

@@ -30,6 +30,17 @@ func versionsChanged() predicate.Predicate {
 	}
 }
 
+// poolChanged passes a new wish, and that it is written into all machines of the pool.
+func poolChanged() predicate.Predicate {
+	return predicate.Or(wishChanged(), predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			old, isOld := e.ObjectOld.(*v1alpha1.MachineDeployment)
+			now, isNow := e.ObjectNew.(*v1alpha1.MachineDeployment)
+			return isOld && isNow && old.Status.ObservedGeneration != now.Status.ObservedGeneration
+		},
+	})
+}
+
 // wishChanged passes a new spec or annotation (a retry), and of a new status only that a
 // deployment has lost its machines, or has some again.
 func wishChanged() predicate.Predicate {
