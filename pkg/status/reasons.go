@@ -130,5 +130,5 @@ func RetryHint(machine string) string {
 
 // RetryCommand asks for another try at once.
 func RetryCommand(machine string) string {
-	return fmt.Sprintf("kubectl annotate machine %s refit.dev/retry=$(date +%%s) --overwrite", machine)
+	return "kubectl refit retry " + machine
 }
