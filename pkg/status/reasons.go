@@ -1,8 +1,6 @@
 package status
 
 import (
-	"fmt"
-
 	"github.com/refit-dev/refit/api/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -135,5 +133,5 @@ func NextCommand(m *v1alpha1.Machine) string {
 
 // RetryCommand asks for another try at once.
 func RetryCommand(machine string) string {
-	return fmt.Sprintf("kubectl annotate machine %s refit.dev/retry=$(date +%%s) --overwrite", machine)
+	return "kubectl refit retry " + machine
 }
