@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/pkg/drain"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -135,6 +136,7 @@ func NodeOf(n *corev1.Node) *Node {
 		Unschedulable: n.Spec.Unschedulable, CordonedBy: n.Annotations[v1alpha1.AnnotationCordonedBy],
 		FoundCordonedBy: n.Annotations[v1alpha1.AnnotationFoundCordonedBy],
 		ExcludedBy:      n.Annotations[v1alpha1.AnnotationExcludedBy],
+		Marks:           drain.MarksOf(n),
 		KubeletVersion:  n.Status.NodeInfo.KubeletVersion, RuntimeVersion: n.Status.NodeInfo.ContainerRuntimeVersion,
 	}
 	for _, t := range n.Spec.Taints {

@@ -128,7 +128,7 @@ const (
 )
 
 func (m *Machine) canaryStage(hop v1alpha1.KubernetesVersion) int {
-	there := m.upToDate() || m.has(hop)
+	there := m.UpToDate() || m.has(hop)
 	switch {
 	case m.OutOfService() || !m.DeletionTimestamp.IsZero():
 		return unable

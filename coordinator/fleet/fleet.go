@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/pkg/drain"
 	"github.com/refit-dev/refit/pkg/upgrade"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -102,6 +103,7 @@ type Node struct {
 	FoundCordonedBy string         // our marker on a node that someone else has cordoned; "" when there is none
 	ExcludedBy      string         // our marker of its exclusion from load balancers; "" when there is none
 	Taints          []corev1.Taint // those that keep pods away
+	Marks           drain.Marks    // that the node carries in our name
 	Labels          map[string]string
 	KubeletVersion  string
 	RuntimeVersion  string

@@ -65,7 +65,7 @@ func addControllers(ctx context.Context, mgr manager.Manager, nodes cluster.Clus
 	p.board = &board.Board{Changed: p.tell(ctx)}
 	p.drains = &drains.Runner{Base: ctx, Client: workload, Changed: p.tell(ctx)}
 	p.book = &forecasts.Book{Base: ctx, Client: workload, Changed: p.tell(ctx), Now: time.Now}
-	for _, add := range []func() error{p.addMachine, p.addRollout, p.addMachineDeployment} {
+	for _, add := range []func() error{p.addMachine, p.addRollout, p.addMachineDeployment, p.addNodeMarks} {
 		if err := add(); err != nil {
 			return err
 		}

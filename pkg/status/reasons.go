@@ -1,6 +1,8 @@
 package status
 
 import (
+	"fmt"
+
 	"github.com/refit-dev/refit/api/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
