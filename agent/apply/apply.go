@@ -21,6 +21,7 @@ type Executor interface {
 	planning.Executor
 	Start(ctx context.Context, id string) error
 	Running(ctx context.Context, id string) (bool, error)
+	Alive(ctx context.Context, id string) (bool, error)
 	Wait(ctx context.Context, id string) error
 	Release(ctx context.Context, id string) error
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,6 +28,7 @@ type executor struct {
 	run    func(id string)
 	staged launch.StageResult
 	errs   map[string]error
+	dead   atomic.Bool // its main process, while the unit is there
 
 	mu      sync.Mutex
 	calls   []string
@@ -89,6 +91,11 @@ func (x *executor) Running(_ context.Context, id string) (bool, error) {
 	default:
 		return x.unit(id) != nil, nil
 	}
+}
+
+func (x *executor) Alive(ctx context.Context, id string) (bool, error) {
+	running, err := x.Running(ctx, id)
+	return running && !x.dead.Load(), err
 }
 
 func (x *executor) Wait(ctx context.Context, id string) error {
@@ -260,7 +267,7 @@ func TestAnOperationIsFollowedToItsEnd(t *testing.T) {
 			x.run = func(id string) { tc.end(t, begin(t, a, id)) }
 			op := accepted(t, a, "local-a")
 			var shown journal.Record
-			record, err := a.Follow(t.Context(), op.ID, func(r journal.Record) { shown = r })
+			record, err := a.Follow(t.Context(), op.ID, func(l apply.Look) { shown = l.Record })
 			require.NoError(t, err)
 			assert.Equal(t, record.State, shown.State, "the end is shown")
 			outcome := apply.OutcomeOf(record)
@@ -269,6 +276,28 @@ func TestAnOperationIsFollowedToItsEnd(t *testing.T) {
 			assert.Equal(t, record.Finished(), outcome.EndTime != nil)
 		})
 	}
+}
+
+// systemd lets go of a unit once the last process has ended that its executor left.
+func TestAnExecutorThatIsDeadIsNotShownAsOneThatRuns(t *testing.T) {
+	x, letGo := &executor{}, make(chan struct{})
+	a := applier(t, x)
+	x.run = func(id string) {
+		require.NoError(t, begin(t, a, id).Begin(0, "boot-1", journal.Undo{}))
+		x.dead.Store(true)
+		<-letGo
+	}
+	op := accepted(t, a, "local-a")
+	said, told := false, sync.OnceFunc(func() { close(letGo) })
+	record, err := a.Follow(t.Context(), op.ID, func(l apply.Look) {
+		if l.Dead {
+			said = true
+			told()
+		}
+	})
+	require.NoError(t, err)
+	assert.True(t, said)
+	assert.Equal(t, apply.Stopped, apply.OutcomeOf(record).State)
 }
 
 // The view ends, the operation does not; the next view finds it and starts nothing.
@@ -285,7 +314,7 @@ func TestAViewThatEndsLeavesTheOperationToGoOn(t *testing.T) {
 	}
 	op := accepted(t, a, "local-a")
 	ctx, interrupt := context.WithCancel(t.Context())
-	record, err := a.Follow(ctx, op.ID, func(r journal.Record) {
+	record, err := a.Follow(ctx, op.ID, func(r apply.Look) {
 		if r.Next() == 1 {
 			interrupt()
 		}
@@ -297,7 +326,7 @@ func TestAViewThatEndsLeavesTheOperationToGoOn(t *testing.T) {
 	require.NoError(t, err)
 	require.NotNil(t, underWay)
 	close(goOn)
-	record, err = a.Follow(t.Context(), underWay.ID, func(journal.Record) {})
+	record, err = a.Follow(t.Context(), underWay.ID, func(apply.Look) {})
 	require.NoError(t, err)
 	assert.Equal(t, journal.Successful, record.State)
 	starts := 0
@@ -317,7 +346,7 @@ func TestWhatWasAcceptedIsBegunThoughNobodyWaits(t *testing.T) {
 	op := accepted(t, a, "local-a")
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()
-	_, err := a.Follow(ctx, op.ID, func(journal.Record) {})
+	_, err := a.Follow(ctx, op.ID, func(apply.Look) {})
 	require.ErrorIs(t, err, context.Canceled)
 	require.Eventually(t, func() bool { _, err := a.Store.Journal(op.ID); return err == nil }, time.Minute, time.Millisecond)
 }
@@ -330,7 +359,7 @@ func TestAnOperationThatNeverBeganIsTakenBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := applier(t, x)
 			op := accepted(t, a, "local-a")
-			_, err := a.Follow(t.Context(), op.ID, func(journal.Record) { t.Error("there is nothing to show") })
+			_, err := a.Follow(t.Context(), op.ID, func(apply.Look) { t.Error("there is nothing to show") })
 			var never *apply.NotBegunError
 			require.ErrorAs(t, err, &never)
 			assert.ErrorContains(t, err, "journalctl -u refit-op-"+op.ID)

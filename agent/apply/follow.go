@@ -28,14 +28,26 @@ func (e *NotBegunError) Error() string {
 // Unwrap returns what kept it from beginning.
 func (e *NotBegunError) Unwrap() error { return e.Cause }
 
+// Look is what an operation looks like at one moment.
+type Look struct {
+	journal.Record
+	// Dead says that its executor has ended before it, while systemd still ends what the
+	// executor has left: what the journal says to run does not.
+	Dead bool
+}
+
+// looksAlive is how long the answer of systemd is good for that an executor lives.
+const looksAlive = 2 * time.Second
+
 // Follow starts the executor on an accepted operation, unless something works on it
 // already, and shows its journal until nothing works on it any more. The record is not
 // finished when the executor ended before it, or when the context ended.
-func (a *Applier) Follow(ctx context.Context, id string, show func(journal.Record)) (journal.Record, error) {
+func (a *Applier) Follow(ctx context.Context, id string, show func(Look)) (journal.Record, error) {
 	ended := make(chan error, 1)
 	go func() { ended <- a.runToEnd(ctx, id) }()
 	ticker := time.NewTicker(a.poll())
 	defer ticker.Stop()
+	dead := a.deaths(ctx, id)
 	for {
 		select {
 		case <-ctx.Done():
@@ -43,7 +55,7 @@ func (a *Applier) Follow(ctx context.Context, id string, show func(journal.Recor
 			return record, context.Cause(ctx) //nolint:wrapcheck // the signal that ended the wait
 		case <-ticker.C:
 			if record, err := a.Store.Journal(id); err == nil {
-				show(record)
+				show(Look{record, !record.Finished() && dead()})
 			}
 		case err := <-ended:
 			if ctx.Err() != nil {
@@ -51,6 +63,18 @@ func (a *Applier) Follow(ctx context.Context, id string, show func(journal.Recor
 			}
 			return a.end(ctx, id, err, show)
 		}
+	}
+}
+
+// deaths asks systemd now and then whether the executor has ended; without an answer it has not.
+func (a *Applier) deaths(ctx context.Context, id string) func() bool {
+	dead, asked := false, time.Now()
+	return func() bool {
+		if time.Since(asked) >= min(looksAlive, 4*a.poll()) {
+			alive, err := a.Executor.Alive(ctx, id)
+			dead, asked = err == nil && !alive, time.Now()
+		}
+		return dead
 	}
 }
 
@@ -77,7 +101,7 @@ func (a *Applier) runToEnd(ctx context.Context, id string) error {
 }
 
 // end reads how it went: the journal knows, and nothing else.
-func (a *Applier) end(ctx context.Context, id string, ended error, show func(journal.Record)) (journal.Record, error) {
+func (a *Applier) end(ctx context.Context, id string, ended error, show func(Look)) (journal.Record, error) {
 	record, err := a.Store.Journal(id)
 	if errors.Is(err, fs.ErrNotExist) {
 		return record, a.neverBegun(ctx, id, ended)
@@ -85,7 +109,7 @@ func (a *Applier) end(ctx context.Context, id string, ended error, show func(jou
 	if err != nil {
 		return record, fmt.Errorf("reading how operation %s went: %w", id, errors.Join(err, ended))
 	}
-	show(record)
+	show(Look{Record: record, Dead: !record.Finished()})
 	if !record.Finished() {
 		return record, ended
 	}

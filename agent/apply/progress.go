@@ -36,14 +36,14 @@ type row struct {
 	message string
 }
 
-// Show writes what is new in a record.
-func (p *Progress) Show(r journal.Record) {
+// Show writes what is new in a look.
+func (p *Progress) Show(l Look) {
 	if !p.begun {
 		p.begun, p.lines = true, map[string]string{}
 		p.line("STEP", "STATE", "ELAPSED", "WHAT")
 	}
 	var running *row
-	for _, row := range rows(r, p.Now()) {
+	for _, row := range rows(l.Record, p.Now()) {
 		if row.state == journal.StepPending {
 			continue
 		}
@@ -53,10 +53,27 @@ func (p *Progress) Show(r journal.Record) {
 		}
 		p.end(row)
 	}
-	if running != nil {
+	switch {
+	case running == nil:
+	case l.Dead:
+		p.dead(*running)
+	default:
 		p.run(*running)
 	}
 }
+
+// dead shows the step at which the executor ended, once.
+func (p *Progress) dead(r row) {
+	if p.lines[r.label] == stateDead {
+		return
+	}
+	p.lines[r.label] = stateDead
+	p.wipe()
+	p.line(r.label, stateDead, seconds(r.took), oneLine(r.what+", its executor has ended"))
+}
+
+// stateDead is the state of a step that the journal says to run, and nobody works on.
+const stateDead = "stopped"
 
 // Close leaves the terminal at the beginning of a line.
 func (p *Progress) Close() {
@@ -111,7 +128,7 @@ func (p *Progress) wipe() {
 	}
 }
 
-var colours = map[string]string{"done": "32", "failed": "31", "running": "33", "undone": "36"}
+var colours = map[string]string{"done": "32", "failed": "31", "running": "33", "undone": "36", stateDead: "31"}
 
 // painted colours the state within a line; the layout is done before, so that columns stay.
 func (p *Progress) painted(text, state string) string {

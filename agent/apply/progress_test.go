@@ -43,7 +43,7 @@ func show(p *apply.Progress, looks map[int]journal.Record, order ...int) string 
 	p.W = &out
 	for _, after := range order {
 		p.Now = func() time.Time { return start.Add(time.Duration(after) * time.Second) }
-		p.Show(looks[after])
+		p.Show(apply.Look{Record: looks[after]})
 	}
 	p.Close()
 	return out.String()
@@ -81,6 +81,21 @@ func TestWhatIsUndoneHasLinesOfItsOwn(t *testing.T) {
 	got := show(&apply.Progress{}, map[int]journal.Record{95: r}, 95)
 	assert.Contains(t, got, " undo 1/2  done           5s  RestartUnit: kubelet.service\n")
 	assert.NotContains(t, got, "undo 2/2", "not begun")
+}
+
+func TestAStepThatNobodyWorksOnIsNotShownAsOneThatRuns(t *testing.T) {
+	for name, width := range map[string]int{"log": 0, "terminal": 80} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			p := &apply.Progress{W: &out, Width: width, Now: func() time.Time { return start.Add(16 * time.Second) }}
+			p.Show(apply.Look{Record: looks()[16]})
+			p.Show(apply.Look{Record: looks()[16], Dead: true})
+			p.Show(apply.Look{Record: looks()[16], Dead: true})
+			p.Close()
+			assert.Contains(t, out.String(), "      2/3  stopped       14s  KubeadmUpgrade, its executor has ended\n")
+			assert.Equal(t, 1, strings.Count(out.String(), "stopped"))
+		})
+	}
 }
 
 func TestATerminalHasOneLineThatLives(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -77,7 +78,18 @@ func (o *operation) prepare(ctx context.Context) error {
 	if err != nil {
 		return o.refuse("FactsUnavailable", fmt.Errorf("reading the facts of the host: %w", err))
 	}
-	return o.j.SetBaseline(baseline(facts, steps.Touched(rec.Operation.Plan)))
+	before := baseline(facts, steps.Touched(rec.Operation.Plan))
+	host := o.Host
+	before.Down = steps.Down(ctx, &host, rec.Operation.Plan, o.Poll)
+	if ctx.Err() != nil {
+		return ErrStopped
+	}
+	if slices.ContainsFunc(rec.Operation.Plan.Steps, func(s upgrade.Step) bool {
+		return s.Down && s.Unit == steps.KubeletUnit && slices.Contains(before.Down, s.Unit)
+	}) {
+		before.Kubelet = "" // one that fails again and again was met while it had a process
+	}
+	return o.j.SetBaseline(before)
 }
 
 // refuse ends an operation before its first step.
@@ -130,6 +142,7 @@ func (o *operation) forward(ctx context.Context) error {
 func (o *operation) forwardStep(ctx context.Context, i int) error {
 	rec := o.j.Record()
 	step, done := rec.Operation.Plan.Steps[i], rec.Steps[i]
+	step.Down = step.Down && rec.WasDown(step.Unit) // one that came up since the plan was made is to stay up
 	if done.Attempts >= maxAttempts {
 		return &stepError{fmt.Errorf("%s was begun %d times and its executor ended each time", step.Kind, done.Attempts)}
 	}

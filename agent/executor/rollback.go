@@ -46,7 +46,7 @@ func wayBack(rec journal.Record) (rollback []upgrade.Step, notUndone []string) {
 	}
 	rollback = append(rollback, upgrade.Step{Kind: upgrade.StepReloadUnits})
 	for _, unit := range unitsToRestart(rec) {
-		rollback = append(rollback, upgrade.Step{Kind: upgrade.StepRestartUnit, Unit: unit})
+		rollback = append(rollback, upgrade.Step{Kind: upgrade.StepRestartUnit, Unit: unit, Down: rec.WasDown(unit)})
 	}
 	rollback = append(rollback, podsToRestart(rec)...)
 	expect := backAtBaseline(rec)
@@ -113,7 +113,7 @@ func backAtBaseline(rec journal.Record) upgrade.Expectation {
 		if s.Kind == upgrade.StepKubeadmUpgrade && s.State == journal.StepDone && step.Kubeadm.ControlPlane {
 			expect.ControlPlane = "" // it stays; that is said among what was not undone
 		}
-		if s.Kind == upgrade.StepRestartUnit && s.State != journal.StepPending && steps.IsRuntime(step.Unit) {
+		if s.Kind == upgrade.StepRestartUnit && s.State != journal.StepPending && steps.IsRuntime(step.Unit) && !rec.WasDown(step.Unit) {
 			expect.StartSandbox = true
 		}
 		for _, back := range s.Undo {
@@ -143,7 +143,7 @@ func (o *operation) back(ctx context.Context) error {
 	case len(rec.Rollback) == 0:
 		message += "; nothing was changed on the host"
 	default:
-		message += "; the host runs again what it ran before"
+		message += strings.Join(append([]string{"; the host runs again what it ran before"}, rec.StillDown()...), "; ")
 	}
 	return o.j.Fail(rec.Reason, message, len(rec.Rollback) > 0 && len(notUndone) == 0)
 }

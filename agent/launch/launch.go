@@ -265,6 +265,21 @@ func (x *Executor) Running(ctx context.Context, id string) (bool, error) {
 	return false, nil
 }
 
+// Alive says whether some executor works on the operation. Its unit may be there for
+// longer: systemd lets go of it only once every process that it left has ended.
+func (x *Executor) Alive(ctx context.Context, id string) (bool, error) {
+	for _, unit := range []string{OperationUnit(id), resumeUnit} {
+		status, err := x.Units.Status(ctx, unit)
+		if err != nil {
+			return false, fmt.Errorf("looking for operation %s: %w", id, err)
+		}
+		if status.Alive() {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // Release forgets the unit of an operation that has ended.
 func (x *Executor) Release(ctx context.Context, id string) error {
 	return x.Units.Release(ctx, OperationUnit(id))

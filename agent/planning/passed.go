@@ -41,6 +41,9 @@ func releases(ctx context.Context, lookup Candidates, facts upgrade.Facts, spec 
 	if err != nil {
 		return nil, err
 	}
+	if likely, fewer := request.Likely(); fewer {
+		request = likely // the host's own source of Kubernetes is known, and has it or has it not
+	}
 	found, err := lookup.Candidates(ctx, request)
 	if err != nil {
 		return nil, fmt.Errorf("reading package sources (%s): %w", sourceURIs(request), err)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refit-dev/refit/agent/host/files"
 	"github.com/refit-dev/refit/agent/launch"
 	"github.com/refit-dev/refit/agent/store"
 	"github.com/refit-dev/refit/api/v1alpha1"
@@ -113,14 +114,9 @@ func Draft(ctx context.Context, lookup Candidates, in upgrade.PlanInput) (upgrad
 		return upgrade.Plan{}, fmt.Errorf("planning assignment %s: %w", in.Assignment.ID, err)
 	}
 	lookupErr := security(ctx, lookup, &in)
-	if needed {
-		if in.Candidates, err = candidates(ctx, lookup, in); err != nil {
-			return upgrade.Plan{}, err
-		}
-	}
-	plan, err := upgrade.NewPlan(in)
+	plan, err := drafted(ctx, lookup, in, needed)
 	if err != nil {
-		return upgrade.Plan{}, fmt.Errorf("planning assignment %s: %w", in.Assignment.ID, err)
+		return upgrade.Plan{}, err
 	}
 	switch {
 	case lookupErr != nil && plan.Empty(): // they may be all that is to be done
@@ -161,19 +157,43 @@ func (r *remembering) Candidates(ctx context.Context, request upgrade.CandidateR
 	return found, err //nolint:wrapcheck // says what it was looking for
 }
 
-func candidates(ctx context.Context, lookup Candidates, in upgrade.PlanInput) ([]upgrade.Candidate, error) {
+// drafted looks first into the sources that are likely to have what is needed, and into the
+// others only for what is not found there: one of those that is away keeps back nothing else.
+func drafted(ctx context.Context, lookup Candidates, in upgrade.PlanInput, needed bool) (upgrade.Plan, error) {
+	if !needed {
+		return newPlan(in)
+	}
 	request, _, err := upgrade.Sources(in.Facts, in.Assignment.Target, in.Spec)
 	if err != nil {
-		return nil, fmt.Errorf("choosing package sources: %w", err)
+		return upgrade.Plan{}, fmt.Errorf("choosing package sources: %w", err)
 	}
-	if len(request.Packages) == 0 {
-		return nil, nil
+	if likely, fewer := request.Likely(); fewer {
+		plan, err := from(ctx, lookup, in, likely)
+		if b := upgrade.IsBlocked(err); b == nil || b.Reason != upgrade.ReasonVersionNotFound {
+			return plan, err
+		}
 	}
-	found, err := lookup.Candidates(ctx, request)
+	return from(ctx, lookup, in, request)
+}
+
+// from is the plan with what some sources offer.
+func from(ctx context.Context, lookup Candidates, in upgrade.PlanInput, request upgrade.CandidateRequest) (upgrade.Plan, error) {
+	if len(request.Packages) > 0 {
+		found, err := lookup.Candidates(ctx, request)
+		if err != nil {
+			return upgrade.Plan{}, fmt.Errorf("reading package sources (%s): %w", sourceURIs(request), err)
+		}
+		in.Candidates = found
+	}
+	return newPlan(in)
+}
+
+func newPlan(in upgrade.PlanInput) (upgrade.Plan, error) {
+	plan, err := upgrade.NewPlan(in)
 	if err != nil {
-		return nil, fmt.Errorf("reading package sources (%s): %w", sourceURIs(request), err)
+		return upgrade.Plan{}, fmt.Errorf("planning assignment %s: %w", in.Assignment.ID, err)
 	}
-	return found, nil
+	return plan, nil
 }
 
 // PackageNames are the packages that a spec names: the facts are to say how they are.
@@ -194,6 +214,8 @@ func refused(out Outcome, reason string, err error) Outcome {
 	var blocked *upgrade.Blocked
 	if errors.As(err, &blocked) {
 		failure = &v1alpha1.Failure{Reason: blocked.Reason, Message: blocked.Message, Terminal: blocked.Terminal}
+	} else if full := files.NoSpace(err); full != nil {
+		failure = &v1alpha1.Failure{Reason: full.Reason, Message: full.Message}
 	}
 	out.Refused = failure
 	return out

@@ -3,6 +3,8 @@ package planning_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"syscall"
 	"testing"
 	"time"
 
@@ -102,6 +104,7 @@ func TestEachFailureHasItsReasonAndFreezesNothing(t *testing.T) {
 		"free space was not looked at":          {unreadable("mounts"), upgrade.FindingFactUnknown, false},
 		"the host may be another node":          {unreadable("node"), upgrade.FindingFactUnknown, false},
 		"the staging breaks":                    {failing("stage", plain), planning.ReasonStageFailed, false},
+		"the disk is full while it asks":        {failing("candidates", fmt.Errorf("x: %w", syscall.ENOSPC)), "NoSpace", false},
 		"the staging refuses":                   {refusing("DiskFull"), "DiskFull", true},
 		"the staging refuses without words":     {func(x *executor) { x.staged = launch.StageResult{Refused: true} }, planning.ReasonStageFailed, true},
 	} {
@@ -141,6 +144,61 @@ func TestNoRepositoryIsAskedWhereThereIsNothingToDo(t *testing.T) {
 	require.Nil(t, out.Refused)
 	assert.Empty(t, out.Frozen.Plan.Steps)
 	assert.Equal(t, []string{"facts", "stage"}, x.calls)
+}
+
+// sourcesApart offers by the sources that it is asked for; one of them is away.
+type sourcesApart struct {
+	*executor
+	offers map[string][]upgrade.Candidate
+	asked  [][]string
+}
+
+func (x *sourcesApart) Candidates(_ context.Context, request upgrade.CandidateRequest) ([]upgrade.Candidate, error) {
+	var found []upgrade.Candidate
+	var uris []string
+	for _, s := range request.Sources {
+		uris = append(uris, s.URI)
+	}
+	x.asked = append(x.asked, uris)
+	for _, uri := range uris {
+		offered, there := x.offers[uri]
+		if !there {
+			return nil, &upgrade.Blocked{Reason: "RepoUnreachable", Message: uri + " is away"}
+		}
+		found = append(found, offered...)
+	}
+	return found, nil
+}
+
+func TestASourceThatIsAwayKeepsBackOnlyWhatItMayHave(t *testing.T) {
+	const foreign = "http://foreign.example/deb"
+	newer := opensslHost().offers
+	telnet := upgrade.Candidate{Name: "telnet", Version: "1", Source: foreign, Path: "telnet.deb", SHA256: "y", Size: 1}
+	for name, tc := range map[string]struct {
+		offers map[string][]upgrade.Candidate
+		reason string
+		asked  [][]string
+	}{
+		"it is away, and nothing is needed of it":  {map[string][]upgrade.Candidate{debian: append(newer, telnet)}, "", [][]string{{debian}}},
+		"it is away, and may have what is nowhere": {map[string][]upgrade.Candidate{debian: newer}, "RepoUnreachable", [][]string{{debian}, {debian, foreign}}},
+		"it has what is nowhere else":              {map[string][]upgrade.Candidate{debian: newer, foreign: {telnet}}, "", [][]string{{debian}, {debian, foreign}}},
+		"the likely one is away":                   {map[string][]upgrade.Candidate{foreign: {telnet}}, "RepoUnreachable", [][]string{{debian}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := &sourcesApart{executor: opensslHost(), offers: tc.offers}
+			x.facts.Packages.Sources = append(x.facts.Packages.Sources, upgrade.SourceFacts{File: "/etc/apt/sources.list.d/foreign.list", URI: foreign, Suites: []string{"/"}})
+			m := machine()
+			m.Spec.OS.Packages = append(m.Spec.OS.Packages, v1alpha1.Package{Name: "telnet", Version: "1"})
+			out := (&planning.Planner{Executor: x, Records: store.New(t.TempDir())}).Plan(t.Context(), m)
+			assert.Equal(t, tc.asked, x.asked)
+			if tc.reason == "" {
+				require.Nil(t, out.Refused)
+				return
+			}
+			require.NotNil(t, out.Refused)
+			assert.Equal(t, tc.reason, out.Refused.Reason)
+		})
+	}
 }
 
 func failing(call string, err error) func(*executor) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -81,7 +82,7 @@ func state(s journal.State) v1alpha1.OperationState {
 func describe(r journal.Record) string {
 	switch {
 	case r.State == journal.Successful:
-		return "All steps done"
+		return strings.Join(append([]string{"All steps done"}, r.StillDown()...), "; ")
 	case r.State == journal.Failed:
 		return r.Message
 	case r.RollingBack:

@@ -43,6 +43,13 @@ func (h *Host) Applier(ctx context.Context) (*apply.Applier, error) {
 // Operations is the record of what ran on this host.
 func (h *Host) Operations() *store.Store { return store.New(h.paths.State) }
 
+// WorksOn says whether an executor works on an operation; where nobody can be asked, it is
+// taken to.
+func (h *Host) WorksOn(ctx context.Context, id string) bool {
+	alive, err := h.units.Alive(ctx, id)
+	return alive || err != nil
+}
+
 // Situation adds to a draft what the units of this host say.
 func (h *Host) Situation(ctx context.Context, draft Draft, drained bool) (apply.Situation, error) {
 	s := apply.Situation{Machine: draft.Machine, Facts: draft.Facts, Plan: draft.Plan, Drained: drained}

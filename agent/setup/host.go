@@ -12,6 +12,7 @@ import (
 
 	"github.com/refit-dev/refit/agent"
 	"github.com/refit-dev/refit/agent/host/command"
+	"github.com/refit-dev/refit/agent/host/files"
 	"github.com/refit-dev/refit/agent/host/systemd"
 	"github.com/refit-dev/refit/agent/launch"
 	"github.com/refit-dev/refit/agent/planning"
@@ -158,6 +159,9 @@ func (h *Host) Plan(ctx context.Context, document Document, stated Statement) (D
 		Machine: machine.Name, Spec: machine.Spec, Assignment: assignment,
 		Facts: facts, Record: facts.Record, Kept: store.New(store.DefaultDir).Kept(), Standalone: true, Now: now,
 	})
+	if full := files.NoSpace(err); full != nil && upgrade.IsBlocked(err) == nil {
+		err = full
+	}
 	if err != nil && upgrade.IsBlocked(err) == nil {
 		err = &upgrade.Blocked{Reason: planning.ReasonSourceUnavailable, Message: err.Error()}
 	}

@@ -117,4 +117,12 @@ const (
 	FinalizerMachine = "refit.dev/machine"
 	// AnnotationRetry asks for another try; any new value is one retry.
 	AnnotationRetry = "refit.dev/retry"
+	// AnnotationNext on a Machine names it as the next one of a pool whose strategy is Manual; its value is the
+	// metadata.generation of the Machine for which it may go, so that it does not outlive the spec that was meant.
+	AnnotationNext = "refit.dev/next"
+	// AnnotationAbort on a MachineDeployment that is paused says that its rollout was aborted; its value is why.
+	AnnotationAbort = "refit.dev/abort"
+	// AnnotationForget on a Machine ends the slot with the grant id that is its value, and no other, without waiting for
+	// the host: it is lost.
+	AnnotationForget = "refit.dev/forget"
 )

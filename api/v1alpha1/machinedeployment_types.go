@@ -78,9 +78,17 @@ type MachineTemplate struct {
 	Spec MachineTemplateSpec `json:"spec,omitempty"`
 }
 
+// Types of a rollout.
+const (
+	// StrategyRollingUpdate goes on by itself.
+	StrategyRollingUpdate = "RollingUpdate"
+	// StrategyManual waits for the operator to name each machine.
+	StrategyManual = "Manual"
+)
+
 // RolloutStrategy says who is next.
 type RolloutStrategy struct {
-	// Type: RollingUpdate, or Manual where the operator names the next machine. Unset: RollingUpdate.
+	// Type: RollingUpdate, or Manual where the operator names the next machine with annotation refit.dev/next. Unset: RollingUpdate.
 	// +optional
 	// +kubebuilder:validation:Enum=RollingUpdate;Manual
 	Type string `json:"type,omitempty"`
@@ -137,7 +145,7 @@ type RollingUpdate struct {
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 && self <= 1000000 : self.matches('^(100|[1-9][0-9]?)%$')",message="must be a count of 1 or more, or a percentage from 1% to 100%"
 	FailureThreshold *intstr.IntOrString `json:"failureThreshold,omitempty"`
-	// Windows in which grants may be given. None: always.
+	// Windows in which grants may be given, and those that would by measurement not end in them are not. None: always.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
@@ -189,7 +197,7 @@ type Window struct {
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([*]|[0-5]?[0-9](-[0-5]?[0-9])?(,[0-5]?[0-9](-[0-5]?[0-9])?)*)(/[0-5]?[0-9])? ([*]|([01]?[0-9]|2[0-3])(-([01]?[0-9]|2[0-3]))?(,([01]?[0-9]|2[0-3])(-([01]?[0-9]|2[0-3]))?)*)(/([01]?[0-9]|2[0-3]))? ([*]|([1-9]|0[1-9]|[12][0-9]|3[01])(-([1-9]|0[1-9]|[12][0-9]|3[01]))?(,([1-9]|0[1-9]|[12][0-9]|3[01])(-([1-9]|0[1-9]|[12][0-9]|3[01]))?)*)(/[1-9][0-9]?)? ([*]|([1-9]|0[1-9]|1[0-2]|[A-Za-z]{3})(-([1-9]|0[1-9]|1[0-2]|[A-Za-z]{3}))?(,([1-9]|0[1-9]|1[0-2]|[A-Za-z]{3})(-([1-9]|0[1-9]|1[0-2]|[A-Za-z]{3}))?)*)(/[1-9][0-9]?)? ([*]|([0-7]|[A-Za-z]{3})(-([0-7]|[A-Za-z]{3}))?(,([0-7]|[A-Za-z]{3})(-([0-7]|[A-Za-z]{3}))?)*)(/[1-7])?$')",message="must be a cron schedule of five fields (minute 0-59, hour 0-23, day 1-31, month 1-12, weekday 0-7), such as 0 22 * * 1-5"
 	Schedule string `json:"schedule"`
-	// Duration the window stays open.
+	// Duration the window stays open, by the clock on the wall of TimeZone: 22:00 and 6h is until 04:00 also in the nights in which clocks change.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]{1,9})?(h|m|s|ms))+$') && duration(self) > duration('0s') && duration(self) <= duration('168h')",message="must be longer than 0s and at most 168h, such as 6h"

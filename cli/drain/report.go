@@ -155,7 +155,7 @@ func summary(r drain.Result) string {
 	return text
 }
 
-func clock(t time.Time) string { return t.Local().Format("15:04:05") }
+func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // JSON reports one line of JSON for each event.
 type JSON struct {
@@ -202,6 +202,7 @@ func (j JSON) write(l Line) {
 	if l.Time.IsZero() {
 		l.Time = j.Now()
 	}
+	l.Time = l.Time.UTC()
 	if text, err := json.Marshal(l); err == nil { // it is plain data
 		fmt.Fprintln(j.Out, string(text))
 	}
@@ -220,7 +221,8 @@ func (j JSON) Cordoned(node string, changed bool) {
 func (j JSON) Event(node string, e drain.Event) {
 	l := Line{Time: e.Time, Node: node, Kind: string(e.Kind), Namespace: e.Namespace, Name: e.Name, Reason: e.Reason, Message: e.Message, Total: e.Total, Remaining: &e.Remaining}
 	if e.Kind == drain.EventBlocked {
-		l.Since = &e.Since
+		since := e.Since.UTC()
+		l.Since = &since
 	}
 	j.write(l)
 }
@@ -238,7 +240,7 @@ func (j JSON) Ended(node string, e End) {
 	case errors.As(err, &b):
 		l.Kind, l.Reason, l.Message = kindNot, b.Reason, b.Message
 		for _, p := range b.Pods {
-			l.Pods = append(l.Pods, BlockedPod{p.Namespace, p.Name, p.PDBs, p.Since, p.Reason, p.Message})
+			l.Pods = append(l.Pods, BlockedPod{p.Namespace, p.Name, p.PDBs, p.Since.UTC(), p.Reason, p.Message})
 		}
 	case err != nil:
 		l.Kind, l.Message = kindNot, err.Error()

@@ -28,7 +28,7 @@ func golden(t *testing.T, name string, got []byte) {
 
 // tell reports a whole drain and two that end otherwise.
 func tell(r clidrain.Reporter) {
-	at := time.Date(2030, 1, 1, 12, 0, 0, 0, time.Local)
+	at := time.Date(2030, 1, 1, 14, 0, 0, 0, time.FixedZone("", 7200))
 	r.Cordoned("w1", true)
 	r.Cordoned("w2", false)
 	for _, e := range []drain.Event{
@@ -53,9 +53,6 @@ func tell(r clidrain.Reporter) {
 }
 
 func TestReportsAreAsTheyWere(t *testing.T) {
-	zone := time.Local
-	time.Local = time.UTC
-	t.Cleanup(func() { time.Local = zone })
 	var text, colour, lines bytes.Buffer
 	tell(clidrain.Text{Out: &text})
 	tell(clidrain.Text{Out: &colour, Colour: true})

@@ -143,8 +143,8 @@ func TestANodeThatCannotBeDrainedDoesNotKeepTheOthers(t *testing.T) {
 	assert.ErrorContains(t, err, "node w1: EvictionBlocked")
 	assert.Equal(t, []bool{false, true}, []bool{cordoned(t, c, "w1"), cordoned(t, c, "w2")})
 	assert.Regexp(t, `(?s)node/w1 cordoned\nnode/w2 cordoned\n.*node/w1 not drained.*node/w2 drained`, out.String())
-	assert.Regexp(t, `pod shop/a blocked since \d\d:\d\d:\d\d: EvictionBlocked: budget a allows 0 disruptions`, out.String())
-	assert.Regexp(t, `node/w1 1 of 1 pod left; shop/a blocked since \d\d:\d\d:\d\d \(EvictionBlocked\)`, out.String())
+	assert.Regexp(t, `pod shop/a blocked since \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ: EvictionBlocked: budget a allows 0 disruptions`, out.String())
+	assert.Regexp(t, `node/w1 1 of 1 pod left; shop/a blocked since \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ \(EvictionBlocked\)`, out.String())
 }
 
 func TestAnInterruptionGivesBackEveryNodeThatIsNotDrained(t *testing.T) {

@@ -7,12 +7,12 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes/fake"
 	"sigs.k8s.io/yaml"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
@@ -79,8 +79,13 @@ func TestTheMachinesPolicyCountsUnlessAFlagDoes(t *testing.T) {
 	opts := c.Request(targets[0], forecast.Overrides{EmptyDir: "Evict", OnTimeout: "Delete"}).Options
 	assert.Equal(t, []drain.Action{drain.ActionEvict, drain.ActionEvict, drain.ActionDelete}, []drain.Action{opts.UnmanagedPods, opts.EmptyDir, opts.OnTimeout})
 	assert.Equal(t, "Fail", c.Machines[0].Spec.Drain.EmptyDir, "the Machine that was read is left alone")
+	assert.Equal(t, drain.DefaultTimeout, opts.Timeout)
+	assert.Equal(t, time.Hour, c.Request(targets[0], forecast.Overrides{Timeout: time.Hour}).Options.Timeout)
+	c.Machines[0].Spec.Drain = nil
+	opts = c.Request(targets[0], forecast.Overrides{}).Options
+	assert.Equal(t, []drain.Action{drain.ActionFail, drain.ActionEvict, drain.ActionFail}, []drain.Action{opts.UnmanagedPods, opts.EmptyDir, opts.OnTimeout}, "as the coordinator drains it")
 	opts = c.Request(targets[1], forecast.Overrides{}).Options
-	assert.Equal(t, []drain.Action{drain.ActionFail, drain.ActionEvict, drain.ActionFail}, []drain.Action{opts.UnmanagedPods, opts.EmptyDir, opts.OnTimeout})
+	assert.Equal(t, []drain.Action{drain.ActionFail, drain.ActionFail, drain.ActionFail}, []drain.Action{opts.UnmanagedPods, opts.EmptyDir, opts.OnTimeout}, "as it is drained by hand")
 	assert.False(t, opts.AwaitVolumes || opts.OnlyNode)
 	assert.True(t, c.Request(targets[1], forecast.Overrides{Reboot: true}).Options.AwaitVolumes)
 	c.Nodes = c.Nodes[2:]
@@ -96,10 +101,10 @@ func sample(t *testing.T) forecast.List {
 	}
 	return forecast.New(targets, []drain.Forecast{
 		{Node: "w1", Outlook: drain.OutlookNow, Message: "pods that leave: 2 at once", Budgets: []drain.BudgetForecast{shared("web-1")}, Pods: []drain.PodForecast{
-			{Namespace: "shop", Name: "job", Outlook: drain.OutlookNow}, {Namespace: "shop", Name: "web-1", Outlook: drain.OutlookNow, Budgets: []string{"web"}},
+			{Namespace: "shop", Name: "job", Outlook: drain.OutlookNow}, {Namespace: "shop", Name: "web-1", Outlook: drain.OutlookNow, Ready: true, Budgets: []string{"web"}},
 		}, Ignored: []drain.IgnoredPod{{Namespace: "kube-system", Name: "cni", Why: drain.IgnoredDaemonSet}}},
 		{Node: "w2", Outlook: drain.OutlookNever, Reason: drain.ReasonUnmanagedPods, Message: "…", Pods: []drain.PodForecast{
-			{Namespace: "shop", Name: "web-2", Outlook: drain.OutlookNow, Budgets: []string{"web"}},
+			{Namespace: "shop", Name: "web-2", Outlook: drain.OutlookNow, Ready: true, Budgets: []string{"web"}},
 			{Namespace: "shop", Name: "mq-0", Outlook: drain.OutlookWait, Reason: drain.ReasonEvictionBlocked, Message: "…", Budgets: []string{"mq"}},
 			{Namespace: "shop", Name: "db-0", Outlook: drain.OutlookNever, Reason: drain.ReasonEvictionBlocked, Message: "…", Budgets: []string{"db"}},
 			{Namespace: "shop", Name: "debug", Outlook: drain.OutlookNever, Reason: drain.ReasonUnmanagedPods, Message: "has no controller, so nothing would recreate it", Help: "kubectl describe pod -n shop debug"},
@@ -112,7 +117,7 @@ func sample(t *testing.T) forecast.List {
 			Message: "budget db allows 0 disruptions (1 healthy, 1 needed, 1 expected): it can never allow one; add replicas, or let it allow one",
 		}}},
 		{Node: "w3", Outlook: drain.OutlookNow, Message: "no pod has to leave", Pods: []drain.PodForecast{}},
-	}, nil)
+	})
 }
 
 func golden(t *testing.T, name string, got []byte) {
@@ -146,11 +151,11 @@ func TestTheOnlyNodeOfAMachineIsRefusedAsTheCoordinatorDoes(t *testing.T) {
 	c := cluster()
 	of := []drain.Forecast{{Node: "w1", Outlook: drain.OutlookNow, OnlyNode: true, Pods: []drain.PodForecast{{Namespace: "shop", Name: "a", Outlook: drain.OutlookNow}}}}
 	target := []forecast.Target{{Node: &c.Nodes[1], Machine: &c.Machines[0]}}
-	assert.Equal(t, []string{"w1 (NoCapacity)"}, forecast.New(target, of, nil).Never())
+	assert.Equal(t, []string{"w1 (NoCapacity)"}, forecast.New(target, of).Never())
 	c.Machines[0].Spec.Drain = &v1alpha1.DrainSpec{SingleNode: "InPlace"}
-	assert.Empty(t, forecast.New(target, of, nil).Never())
+	assert.Empty(t, forecast.New(target, of).Never())
 	target[0].Machine = nil
-	assert.Empty(t, forecast.New(target, of, nil).Never())
+	assert.Empty(t, forecast.New(target, of).Never())
 }
 
 func TestPodsThatGoUnreadyTakeNothingOfASharedBudget(t *testing.T) {
@@ -170,24 +175,17 @@ func TestPodsThatGoUnreadyTakeNothingOfASharedBudget(t *testing.T) {
 			if tc.unready == nil || len(tc.unready) == 1 && tc.unready[0] == "a-w2" {
 				targets = targets[:2]
 			}
-			kube := fake.NewClientset()
 			var forecasts []drain.Forecast
 			for _, target := range targets {
 				pod := "a-" + target.Node.Name
-				p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: pod}}
-				if !slices.Contains(tc.unready, pod) {
-					p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-				}
-				require.NoError(t, kube.Tracker().Add(p))
 				forecasts = append(forecasts, drain.Forecast{
-					Node: target.Node.Name, Outlook: drain.OutlookNow, Pods: []drain.PodForecast{{Namespace: "shop", Name: pod, Outlook: drain.OutlookNow}},
+					Node: target.Node.Name, Outlook: drain.OutlookNow,
+					Pods:    []drain.PodForecast{{Namespace: "shop", Name: pod, Outlook: drain.OutlookNow, Ready: !slices.Contains(tc.unready, pod)}},
 					Budgets: []drain.BudgetForecast{{Namespace: "shop", Name: "web", Outlook: drain.OutlookNow, Allowed: tc.allowed, Pods: []string{pod}}},
 				})
 			}
-			unready, err := forecast.Unready(t.Context(), kube, forecasts)
-			require.NoError(t, err)
 			var out bytes.Buffer
-			require.NoError(t, forecast.Print(&out, forecast.New(targets, forecasts, unready), false))
+			require.NoError(t, forecast.Print(&out, forecast.New(targets, forecasts), false))
 			if tc.says == "" {
 				assert.NotContains(t, out.String(), "Waits:")
 				return
@@ -207,7 +205,7 @@ func TestOnlyPodsThatABudgetHoldsAreNamedWithIt(t *testing.T) {
 	}
 	forecasts := []drain.Forecast{of("w1", "crashing", drain.OutlookNow, ""), of("w2", "well", drain.OutlookWait, "budget web allows 0 disruptions")}
 	var out bytes.Buffer
-	require.NoError(t, forecast.Print(&out, forecast.New(targets, forecasts, map[string]bool{"shop/crashing": true}), false))
+	require.NoError(t, forecast.Print(&out, forecast.New(targets, forecasts), false))
 	assert.Contains(t, out.String(), "budget shop/web allows 0 disruptions (well on w2)")
 }
 
@@ -218,6 +216,28 @@ func TestANodeThatIsNotReadySaysWhy(t *testing.T) {
 	require.NoError(t, forecast.Print(&out, forecast.New(targets, []drain.Forecast{{
 		Node: "w1", Outlook: drain.OutlookWait, Reason: drain.ReasonPodsTerminating, Message: "node w1 has not been ready since 2030-01-01T00:00:00Z (PLEG is not healthy)",
 		Pods: []drain.PodForecast{{Namespace: "shop", Name: "a", Outlook: drain.OutlookNow}},
-	}}, nil), false))
+	}}), false))
 	assert.Contains(t, out.String(), "Waits:\n  node w1: node w1 has not been ready since 2030-01-01T00:00:00Z (PLEG is not healthy)")
+}
+
+func TestWarningsAreCountedAndToldWhereThereAreAny(t *testing.T) {
+	targets, _, err := cluster().Select([]string{"w1", "w2"})
+	require.NoError(t, err)
+	pod := func(name, warning string) drain.PodForecast {
+		return drain.PodForecast{Namespace: "shop", Name: name, Outlook: drain.OutlookNow, Warning: warning}
+	}
+	forecasts := []drain.Forecast{
+		{Node: "w1", Outlook: drain.OutlookNow, Pods: []drain.PodForecast{pod("a", "may take 1h0m0s to end"), pod("b", ""), pod("c", "may come back")}},
+		{Node: "w2", Outlook: drain.OutlookNow, Pods: []drain.PodForecast{pod("d", "")}},
+	}
+	var out bytes.Buffer
+	require.NoError(t, forecast.Print(&out, forecast.New(targets, forecasts), true))
+	assert.Equal(t, `NODE  PODS  GO-NOW  WAIT  NEVER  REASON  WARNINGS  MACHINE  IGNORED  VOLUMES
+w1    3     3       0     0      -       2         w1       0        0
+w2    1     1       0     0      -       0         w2       0        0
+
+Warnings:
+  pod shop/a on w1: may take 1h0m0s to end
+  pod shop/c on w1: may come back
+`, out.String())
 }

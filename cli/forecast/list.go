@@ -45,9 +45,8 @@ type Budget struct {
 // reasonNoCapacity is what the coordinator's gate says of the only node.
 const reasonNoCapacity = "NoCapacity"
 
-// New joins targets and their forecasts, which are in the same order. A pod in unready, by
-// namespace/name, that goes now takes nothing of what its budget allows.
-func New(targets []Target, forecasts []drain.Forecast, unready map[string]bool) List {
+// New joins targets and their forecasts, which are in the same order.
+func New(targets []Target, forecasts []drain.Forecast) List {
 	l := List{APIVersion: v1alpha1.GroupVersion.String(), Kind: Kind, Items: []Item{}}
 	budgets := map[string]*Budget{}
 	for i, t := range targets {
@@ -58,7 +57,7 @@ func New(targets []Target, forecasts []drain.Forecast, unready map[string]bool) 
 		}
 		l.Items = append(l.Items, item)
 		for _, b := range item.Budgets {
-			add(budgets, item, b, unready)
+			add(budgets, item, b)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(budgets)) {
@@ -83,7 +82,7 @@ func (i *Item) refuseOnlyNode(m *v1alpha1.Machine) {
 	i.Message = "no other node takes its pods: add or uncordon a node, or set spec.drain.singleNode to InPlace"
 }
 
-func add(budgets map[string]*Budget, item Item, b drain.BudgetForecast, unready map[string]bool) {
+func add(budgets map[string]*Budget, item Item, b drain.BudgetForecast) {
 	key := b.Namespace + "/" + b.Name
 	all := budgets[key]
 	if all == nil {
@@ -98,10 +97,10 @@ func add(budgets map[string]*Budget, item Item, b drain.BudgetForecast, unready 
 	all.Pods = pods
 	all.Nodes = append(all.Nodes, item.Node)
 	for _, name := range b.Pods {
-		goes := slices.ContainsFunc(item.Pods, func(p drain.PodForecast) bool {
-			return p.Namespace == b.Namespace && p.Name == name && p.Outlook == drain.OutlookNow
+		free := slices.ContainsFunc(item.Pods, func(p drain.PodForecast) bool { // it takes nothing of what the budget allows
+			return p.Namespace == b.Namespace && p.Name == name && p.Outlook == drain.OutlookNow && !p.Ready
 		})
-		if !goes || !unready[b.Namespace+"/"+name] {
+		if !free {
 			all.takers, all.on = append(all.takers, name), append(all.on, item.Node)
 		}
 	}

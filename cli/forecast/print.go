@@ -13,12 +13,19 @@ import (
 func Print(out io.Writer, l List, wide bool) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	header := "NODE\tPODS\tGO-NOW\tWAIT\tNEVER\tREASON"
+	warnings := l.warnings()
+	if len(warnings) > 0 {
+		header += "\tWARNINGS"
+	}
 	if wide {
 		header += "\tMACHINE\tIGNORED\tVOLUMES"
 	}
 	fmt.Fprintln(w, header)
 	for _, i := range l.Items {
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%s", i.Node, len(i.Pods), i.Count(drain.OutlookNow), i.Count(drain.OutlookWait), i.Count(drain.OutlookNever), orDash(i.Reason))
+		if len(warnings) > 0 {
+			fmt.Fprintf(w, "\t%d", i.warned())
+		}
 		if wide {
 			fmt.Fprintf(w, "\t%s\t%d\t%d", orDash(i.Machine), len(i.Ignored), len(i.Volumes))
 		}
@@ -35,10 +42,39 @@ func Print(out io.Writer, l List, wide bool) error {
 			fmt.Fprintf(out, "\n%s:\n  %s\n", s.title, strings.Join(lines, "\n  "))
 		}
 	}
-	if lines := l.notes(); len(lines) > 0 {
-		fmt.Fprintf(out, "\nNotes:\n  %s\n", strings.Join(lines, "\n  "))
+	for _, s := range []struct {
+		title string
+		lines []string
+	}{{"Warnings", warnings}, {"Notes", l.notes()}} {
+		if len(s.lines) > 0 {
+			fmt.Fprintf(out, "\n%s:\n  %s\n", s.title, strings.Join(s.lines, "\n  "))
+		}
 	}
 	return nil
+}
+
+// warned counts the pods with a warning.
+func (i Item) warned() int {
+	n := 0
+	for _, p := range i.Pods {
+		if p.Warning != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// warnings are what may come of pods though nothing is in their way.
+func (l List) warnings() []string {
+	var lines []string
+	for _, i := range l.Items {
+		for _, p := range i.Pods {
+			if p.Warning != "" {
+				lines = append(lines, fmt.Sprintf("pod %s/%s on %s: %s", p.Namespace, p.Name, i.Node, p.Warning))
+			}
+		}
+	}
+	return lines
 }
 
 func orDash(text string) string {

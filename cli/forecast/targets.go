@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -124,16 +125,19 @@ func (c Cluster) machine(name string) *v1alpha1.Machine {
 	return nil
 }
 
-// Overrides are policies that count in place of a Machine's; "" leaves it.
+// Overrides are policies that count in place of a Machine's; "" and 0 leave it.
 type Overrides struct {
 	UnmanagedPods, EmptyDir, OnTimeout string
+	Timeout                            time.Duration
 	// Reboot foresees the drain before a reboot, also where no plan has one.
 	Reboot bool
 }
 
-// Request is what has to be foreseen for the target.
+// Request is what has to be foreseen for the target. A node without a Machine is drained by
+// hand, where emptyDir data is kept unless a flag says otherwise.
 func (c Cluster) Request(t Target, o Overrides) drain.ForecastRequest {
 	spec := v1alpha1.MachineSpec{}
+	spec.Drain = &v1alpha1.DrainSpec{EmptyDir: string(drain.ActionFail)}
 	disruption := v1alpha1.DisruptionDrain
 	if t.Machine != nil {
 		spec = *t.Machine.Spec.DeepCopy()
@@ -149,6 +153,9 @@ func (c Cluster) Request(t Target, o Overrides) drain.ForecastRequest {
 	}
 	spec.Drain.UnmanagedPods = cmp.Or(o.UnmanagedPods, spec.Drain.UnmanagedPods)
 	spec.Drain.EmptyDir = cmp.Or(o.EmptyDir, spec.Drain.EmptyDir)
+	if o.Timeout > 0 {
+		spec.Drain.Timeout = &metav1.Duration{Duration: o.Timeout}
+	}
 	spec.Drain.OnTimeout = cmp.Or(o.OnTimeout, spec.Drain.OnTimeout)
 	own := drains.OwnPods(coordinatorNamespace, coordinatorName)
 	return drain.ForecastRequest{Node: t.Node.Name, Options: drains.OptionsFor(spec, c.elsewhere(t.Node), disruption, own)}

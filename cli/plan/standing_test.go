@@ -46,9 +46,9 @@ func said(p preview.MachinePlan, reason string) string {
 func TestAStrategyThatTheCoordinatorRefusesIsToldBefore(t *testing.T) {
 	cp := controlPlane("cp", "v1.37.2", "v1.37.2")
 	for name, tc := range map[string]struct{ strategy, says string }{
-		"windows":          {`{rollingUpdate: {windows: [{schedule: "0 22 * * *", duration: 6h, timeZone: UTC}]}}`, "rollingUpdate.windows"},
-		"a canary":         {`{rollingUpdate: {canary: {count: 1}}}`, "rollingUpdate.canary"},
-		"Manual":           {`{type: Manual}`, "type Manual"},
+		"windows":          {`{rollingUpdate: {windows: [{schedule: "0 22 * * *", duration: 6h, timeZone: UTC}]}}`, ""},
+		"a canary":         {`{rollingUpdate: {canary: {count: 1}}}`, ""},
+		"Manual":           {`{type: Manual}`, ""},
 		"what is kept":     {`{type: RollingUpdate, rollingUpdate: {maxUnavailable: 1}}`, ""},
 		"no surge at all":  {`{rollingUpdate: {maxSurge: 0}}`, ""},
 		"nothing is asked": {`{}`, ""},

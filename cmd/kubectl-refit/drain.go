@@ -47,40 +47,41 @@ func newDrain(c *command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drain NODE... | -l SELECTOR",
 		Short: "Drain nodes by hand: cordon, evict within budgets, say what is in the way",
-		Long: `Cordons the nodes, plainly as kubectl cordon does, and evicts their pods one node after
-another, driven by events: a pod that its budget holds goes as soon as the budget lets
-it. What can never succeed is refused before any pod is evicted. Refit need not be
-installed; a node that Refit works on at the moment is refused.
+		Long: `Cordons the nodes, as kubectl cordon does, and evicts their pods, one node after another.
+A pod that a PodDisruptionBudget holds goes as soon as the budget has room for it. A
+drain that can never succeed is refused before any pod is evicted. It works without
+Refit in the cluster; where Refit is upgrading a node at the moment, it is refused.
 
-A drained node stays cordoned until kubectl uncordon. One that could not be drained, or
-whose drain is interrupted (Ctrl-C), is uncordoned, unless it was cordoned before or
---keep-cordon is given. Pods of DaemonSets and mirror pods always stay. Each pod has the
-grace period that it asks for itself.
+A drained node stays cordoned until kubectl uncordon. A node that could not be drained,
+or whose drain is interrupted (Ctrl-C), is uncordoned, unless it was cordoned before or
+--keep-cordon is given. Pods of DaemonSets and static pods always stay. Each pod has its
+own terminationGracePeriodSeconds to end.
 
-Exit codes: 0 drained; 1 a fault; 2 bad input; 3 pods stand in the way, or the node is Refit's or gone.`,
+Times are in UTC. Exit codes: 0 drained; 1 a fault or an interruption; 2 bad input;
+3 pods stand in the way, or the node is Refit's or gone.`,
 		Example: "  kubectl refit drain worker-1\n  kubectl refit drain worker-1 worker-2 --delete-emptydir-data --timeout 1h\n  kubectl refit drain worker-1 --dry-run=server",
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.emptyDir, "delete-emptydir-data", false, "Evict pods with emptyDir volumes, whose data is lost; without it they are refused")
-	f.BoolVar(&o.force, "force", false, "Evict pods that nothing recreates; without it they are refused")
-	f.DurationVar(&o.timeout, "timeout", drain.DefaultTimeout, "How long to try for each node; 0 for as long as it takes")
-	f.StringVar(&o.podSelector, "pod-selector", "", "Evict only the pods with these labels")
-	f.StringVarP(&o.selector, "selector", "l", "", "Drain the nodes with these labels, instead of naming them")
-	f.StringVar(&o.dryRun, "dry-run", "none", "none, client (forecast only) or server (ask the API server for each eviction, which it does not carry out)")
+	f.BoolVar(&o.emptyDir, "delete-emptydir-data", false, "Evict pods with emptyDir volumes too, whose data is lost; without this flag a node with such a pod is not drained")
+	f.BoolVar(&o.force, "force", false, "Evict pods without a controller too, which nothing creates again; without this flag a node with such a pod is not drained")
+	f.DurationVar(&o.timeout, "timeout", drain.DefaultTimeout, "How long to try for each node; 0 for no limit")
+	f.StringVar(&o.podSelector, "pod-selector", "", "Evict only pods with these labels, such as app=web; all others stay")
+	f.StringVarP(&o.selector, "selector", "l", "", "Drain the nodes with these labels, such as rack=r7, instead of naming them")
+	f.StringVar(&o.dryRun, "dry-run", "none", "Change nothing; client: say what the drain would meet; server: also have the API server try each eviction without carrying it out; none: drain")
 	f.Lookup("dry-run").NoOptDefVal = "client"
-	f.IntVar(&o.skipWaitSeconds, "skip-wait-for-delete-timeout", 0, "Do not wait for pods whose deletion is overdue by more than so many seconds; 0 waits")
-	f.BoolVar(&o.keepCordon, "keep-cordon", false, "Leave a node cordoned that could not be drained")
-	f.BoolVar(&o.forceOwnership, "force-ownership", false, "Drain also a node that Refit works on at the moment")
-	f.StringVarP(&o.output, "output", "o", "", "json: a line of JSON for each event")
-	f.BoolVar(&o.ignored, "ignore-daemonsets", true, "Accepted and always so: pods of DaemonSets stay")
-	f.BoolVar(&o.noEvict, "disable-eviction", false, "Refused: it would delete pods past their budgets")
-	f.IntVar(&o.graceSeconds, "grace-period", -1, "Refused unless -1: each pod has the grace period that it asks for")
+	f.IntVar(&o.skipWaitSeconds, "skip-wait-for-delete-timeout", 0, "Go on without a pod that was to have ended more than this many seconds ago; 0 waits for each pod")
+	f.BoolVar(&o.keepCordon, "keep-cordon", false, "Leave a node cordoned that could not be drained, instead of uncordoning it")
+	f.BoolVar(&o.forceOwnership, "force-ownership", false, "Drain a node even while Refit is upgrading it")
+	f.StringVarP(&o.output, "output", "o", "", "json prints a line of JSON for each event; text for people when not given")
+	f.BoolVar(&o.ignored, "ignore-daemonsets", true, "Taken for the sake of kubectl drain's command lines: pods of DaemonSets always stay")
+	f.BoolVar(&o.noEvict, "disable-eviction", false, "Always refused: it would delete pods against their PodDisruptionBudgets")
+	f.IntVar(&o.graceSeconds, "grace-period", -1, "Anything but -1 is refused: each pod has its own terminationGracePeriodSeconds")
 	return cmd
 }
 
-// tenYears is for as long as it takes.
-const tenYears = 10 * 365 * 24 * time.Hour
+// noLimit is a timeout that nobody lives to see.
+const noLimit = 10 * 365 * 24 * time.Hour
 
 func (o *drainOptions) check(names []string) (err error) {
 	switch {
@@ -110,7 +111,7 @@ func (o *drainOptions) library() drain.Options {
 		SkipWaitForDeleteTimeout: time.Duration(o.skipWaitSeconds) * time.Second,
 	}
 	if o.timeout == 0 {
-		opts.Timeout = tenYears
+		opts.Timeout = noLimit
 	}
 	if o.emptyDir {
 		opts.EmptyDir = drain.ActionEvict
@@ -257,11 +258,7 @@ func (o *drainOptions) rehearse(ctx context.Context, targets []forecast.Target) 
 	if err != nil {
 		return fmt.Errorf("foreseeing the drains: %w", err)
 	}
-	unready, err := forecast.Unready(ctx, kube, forecasts)
-	if err != nil {
-		return err
-	}
-	list := forecast.New(targets, forecasts, unready)
+	list := forecast.New(targets, forecasts)
 	shown := &forecastOptions{command: o.command, output: "table"}
 	if o.output != "" {
 		shown.output = o.output

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -20,8 +22,10 @@ import (
 
 type forecastOptions struct {
 	*command
-	overrides forecast.Overrides
-	output    string
+	overrides       forecast.Overrides
+	force, emptyDir bool
+	timeout         time.Duration
+	output          string
 }
 
 func newForecast(c *command) *cobra.Command {
@@ -29,31 +33,53 @@ func newForecast(c *command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "forecast [NODE | machine/NAME | machinedeployment/NAME]...",
 		Short: "Say whether drains would succeed, and what is in their way; evict nothing",
-		Long: `Foresees the drain of each node, of all when none is named: how many pods go at once,
-which wait and for what, and which can never go, by which policy or budget. Nothing is
-evicted or cordoned, and Refit need not be installed. The policy is the one in spec.drain
-of the node's Machine, the defaults where there is none, and the flags here before both.
+		Long: `Says of each node, of all when none is named, what its drain would meet: how many pods
+go at once, which wait and for what, and which can never go, by which policy or budget.
+Nothing is evicted or cordoned, and it works without Refit in the cluster.
 
-Exit codes: 0 every drain can succeed; 2 bad input; 3 one never can, as things are.`,
-		Example: "  kubectl refit forecast\n  kubectl refit forecast worker-1 -o wide\n  kubectl refit forecast machinedeployment/workers --unmanaged-pods Evict",
-		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
+The drain of a node with a Machine is Refit's, under spec.drain of that Machine. That of
+any other node is the one of kubectl refit drain. A flag given here counts before both.
+
+Exit codes: 0 every drain can succeed; 1 a fault; 2 bad input; 3 one never can, as things are.`,
+		Example: "  kubectl refit forecast\n  kubectl refit forecast worker-1 -o wide\n  kubectl refit forecast machinedeployment/workers --force --delete-emptydir-data=false",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.readPolicies(cmd.Flags().Changed)
+			return o.run(cmd.Context(), args)
+		},
 	}
-	cmd.Flags().StringVar(&o.overrides.UnmanagedPods, "unmanaged-pods", "", "Evict or Fail, for pods that nothing recreates")
-	cmd.Flags().StringVar(&o.overrides.EmptyDir, "empty-dir", "", "Evict or Fail, for pods with emptyDir volumes")
-	cmd.Flags().StringVar(&o.overrides.OnTimeout, "on-timeout", "", "Fail, Proceed or Delete, for pods that are left at the timeout")
-	cmd.Flags().BoolVar(&o.overrides.Reboot, "reboot", false, "Foresee the drain before a reboot: volumes have to be detached")
-	cmd.Flags().StringVarP(&o.output, "output", "o", "table", "Format to print in: table, wide, yaml or json")
+	f := cmd.Flags()
+	f.BoolVar(&o.force, "force", false, "Whether pods without a controller, which nothing creates again, are evicted (spec.drain.unmanagedPods)")
+	f.BoolVar(&o.emptyDir, "delete-emptydir-data", false, "Whether pods with emptyDir volumes, whose data is lost, are evicted (spec.drain.emptyDir)")
+	f.DurationVar(&o.timeout, "timeout", 0, "How long the drain tries; 0 for no limit (spec.drain.timeout, or 30m, when not given)")
+	f.StringVar(&o.overrides.OnTimeout, "on-timeout", "", "What is done about pods that are left at the timeout: Fail, Proceed without them, or Delete (spec.drain.onTimeout, or Fail, when not given)")
+	f.BoolVar(&o.overrides.Reboot, "reboot", false, "Foresee the drain before a reboot, which waits until volumes are detached too")
+	f.StringVarP(&o.output, "output", "o", "table", "Format to print in: table, wide, yaml or json")
 	return cmd
 }
 
+// readPolicies are the flags that were given: any other leaves it to the Machine.
+func (o *forecastOptions) readPolicies(given func(flag string) bool) {
+	action := map[bool]string{true: string(drain.ActionEvict), false: string(drain.ActionFail)}
+	if given("force") {
+		o.overrides.UnmanagedPods = action[o.force]
+	}
+	if given("delete-emptydir-data") {
+		o.overrides.EmptyDir = action[o.emptyDir]
+	}
+	if given("timeout") {
+		o.overrides.Timeout = cmp.Or(o.timeout, noLimit)
+	}
+}
+
 func (o *forecastOptions) check() error {
+	if o.timeout < 0 {
+		return usage.Errorf("--timeout is 0 or more")
+	}
 	for _, f := range []struct {
 		flag, value string
 		allowed     []string
 	}{
 		{"output", o.output, []string{"table", "wide", "yaml", "json"}},
-		{"unmanaged-pods", o.overrides.UnmanagedPods, []string{"", "Evict", "Fail"}},
-		{"empty-dir", o.overrides.EmptyDir, []string{"", "Evict", "Fail"}},
 		{"on-timeout", o.overrides.OnTimeout, []string{"", "Fail", "Proceed", "Delete"}},
 	} {
 		if err := usage.OneOf(f.flag, f.value, f.allowed...); err != nil {
@@ -94,11 +120,7 @@ func (o *forecastOptions) run(ctx context.Context, names []string) error {
 	if err != nil {
 		return fmt.Errorf("foreseeing the drains: %w", err)
 	}
-	unready, err := forecast.Unready(ctx, kube, forecasts)
-	if err != nil {
-		return err
-	}
-	list := forecast.New(targets, forecasts, unready)
+	list := forecast.New(targets, forecasts)
 	if err := o.print(list); err != nil {
 		return err
 	}

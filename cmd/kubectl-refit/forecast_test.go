@@ -61,7 +61,7 @@ func TestAForecastNeedsNoRefitAndEvictsNothing(t *testing.T) {
 	assert.Equal(t, usage.ExitRefused, code)
 	assert.Contains(t, errs, "1 of 2 nodes can never be drained as things are: w2 (UnmanagedPods)")
 	assert.Contains(t, out, "pod default/debug on w2: has no controller, so nothing would recreate it")
-	d.ok("forecast", "--unmanaged-pods", "Evict")
+	d.ok("forecast", "--force")
 
 	var list forecast.List
 	require.NoError(t, json.Unmarshal([]byte(d.ok("forecast", "node/w1", "-o", "json")), &list))
@@ -75,7 +75,8 @@ func TestAForecastNeedsNoRefitAndEvictsNothing(t *testing.T) {
 	}{
 		"unknown node":   {[]string{"forecast", "w9"}, "w9 is not there: name a Node, a Machine as machine/NAME, or a pool as machinedeployment/NAME"},
 		"no Machines":    {[]string{"forecast", "machine/w1"}, "machine/w1 is not there"},
-		"unknown policy": {[]string{"forecast", "--empty-dir", "Keep"}, `--empty-dir "Keep" is not known`},
+		"unknown policy": {[]string{"forecast", "--on-timeout", "Keep"}, `--on-timeout "Keep" is not known`},
+		"no time":        {[]string{"forecast", "--timeout=-1s"}, "--timeout is 0 or more"},
 		"unknown format": {[]string{"forecast", "-o", "xml"}, `--output "xml" is not known`},
 	} {
 		t.Run(name, func(t *testing.T) { assert.Contains(t, d.refused(usage.ExitCode, tc.args...), tc.message) })

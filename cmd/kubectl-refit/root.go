@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/klog/v2"
@@ -36,6 +37,17 @@ type command struct {
 // silenced before anything runs: klog's logger must not be set while something may log.
 func init() { klog.SetLogger(logr.Discard()) }
 
+// kinds are those that the commands read and write.
+var kinds = newKinds()
+
+func newKinds() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme} {
+		utilruntime.Must(add(scheme)) // it fails only where two of our own types have one name
+	}
+	return scheme
+}
+
 func newRoot(s streams) *cobra.Command {
 	c := &command{streams: s, flags: genericclioptions.NewConfigFlags(true)}
 	root := &cobra.Command{
@@ -49,6 +61,7 @@ func newRoot(s streams) *cobra.Command {
 	root.SetErr(s.err)
 	c.flags.AddFlags(root.PersistentFlags())
 	root.PersistentFlags().Lookup("namespace").Usage = "Namespace of the Machines (default " + defaultNamespace + ")"
+	root.AddCommand(newPause(c), newResume(c), newAbort(c), newRetry(c), newNext(c), newForget(c))
 	root.AddCommand(newAdopt(c), newInstall(c), newUninstall(c), newStatus(c), newPlan(c), newForecast(c), newDrain(c), newVersion(c))
 	usage.Strict(root)
 	return root
@@ -68,14 +81,8 @@ func (c *command) client() (client.Client, error) {
 		return nil, fmt.Errorf("finding the cluster: %w", err)
 	}
 	config.QPS, config.Burst = 50, 100
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return nil, fmt.Errorf("registering the kinds: %w", err)
-		}
-	}
 	log.SetLogger(logr.Discard()) // the library would complain in the middle of a long wait that nobody set one
-	cl, err := client.New(config, client.Options{Scheme: scheme})
+	cl, err := client.New(config, client.Options{Scheme: kinds})
 	if err != nil {
 		return nil, fmt.Errorf("connecting to %s: %w", config.Host, err)
 	}

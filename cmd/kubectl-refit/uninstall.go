@@ -26,7 +26,7 @@ func newUninstall(c *command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "uninstall",
 		Short: "Take Refit out of the cluster; no host is changed",
-		Long: `Deletes the coordinator and the admission policies. Machines, pools, their CRDs and
+		Long: `Deletes the coordinator and the admission policies, and takes Refit's marks off the Nodes. Machines, pools, their CRDs and
 the namespaces stay unless --delete-data is given, now or later. Refused while a machine is in flight:
 its node may be cordoned, and only the coordinator gives it back.`,
 		Args: usage.NoArgs,
@@ -56,13 +56,24 @@ func (o *uninstallOptions) run(ctx context.Context) error {
 	if len(busy) > 0 {
 		return refused{fmt.Sprintf("machines in flight: %s: pause their pools and wait until none is in flight", strings.Join(busy, ", "))}
 	}
-	if o.data {
-		if err := i.DeleteData(ctx, objects); err != nil {
-			return err
-		}
-		return i.Delete(ctx, objects)
+	kube, err := o.kube()
+	if err != nil {
+		return err
 	}
-	return o.keepData(ctx, i, objects)
+	if err := o.delete(ctx, i, objects); err != nil {
+		return err
+	}
+	return install.ClearNodes(ctx, kube, func(format string, args ...any) { fmt.Fprintf(o.out, format+"\n", args...) })
+}
+
+func (o *uninstallOptions) delete(ctx context.Context, i *install.Installer, objects []*unstructured.Unstructured) error {
+	if !o.data {
+		return o.keepData(ctx, i, objects)
+	}
+	if err := i.DeleteData(ctx, objects); err != nil {
+		return err
+	}
+	return i.Delete(ctx, objects)
 }
 
 // keepData deletes all but what holds data, and says what that is.

@@ -284,6 +284,9 @@ func (a *applying) conclude(record journal.Record, outcome apply.Outcome) error 
 	if outcome.State == apply.Successful {
 		a.result.State = apply.Successful
 		a.say("\nDone in %s: the host is what the Machine asks for.", took)
+		for _, said := range record.StillDown() {
+			a.say("But %s", said)
+		}
 		return nil
 	}
 	step := ""

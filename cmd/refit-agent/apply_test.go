@@ -111,6 +111,7 @@ func (h *applyHost) Start(_ context.Context, id string) error {
 }
 
 func (h *applyHost) Running(context.Context, string) (bool, error) { return false, nil }
+func (h *applyHost) Alive(context.Context, string) (bool, error)   { return false, nil }
 func (h *applyHost) Wait(context.Context, string) error            { return nil }
 func (h *applyHost) Release(context.Context, string) error         { return nil }
 
@@ -261,10 +262,11 @@ func TestOperationsAreATableOrData(t *testing.T) {
 	records, err := h.applier.Store.Operations()
 	require.NoError(t, err)
 	require.Len(t, records, 1)
-	list := operationsOf(records)
+	list := operationsOf(records, func(string) bool { return true })
 	var out bytes.Buffer
 	require.NoError(t, printOperations(&out, list))
 	assert.Regexp(t, `OPERATION +TYPE +STATE .*\nlocal-\S+ +Upgrade +Successful +2/2 +\S+Z +\d+s +All steps done\n`, out.String())
 	records[0].State, records[0].EndTime = journal.Open, nil
-	assert.Equal(t, apply.Processing, operationsOf(records).Items[0].State)
+	assert.Equal(t, apply.Processing, operationsOf(records, func(string) bool { return true }).Items[0].State)
+	assert.Equal(t, apply.Stopped, operationsOf(records, func(string) bool { return false }).Items[0].State, "its executor has ended")
 }

@@ -38,7 +38,7 @@ func operationsCommand() *cobra.Command {
 				return err
 			}
 			records, unread := host.Operations().Operations()
-			list := operationsOf(records)
+			list := operationsOf(records, func(id string) bool { return host.WorksOn(cmd.Context(), id) })
 			if output != "table" {
 				return errors.Join(encode(cmd.OutOrStdout(), output, list), unread)
 			}
@@ -49,12 +49,12 @@ func operationsCommand() *cobra.Command {
 	return cmd
 }
 
-// operationsOf does not ask whether somebody works on an open operation: its state is that it has no outcome.
-func operationsOf(records []journal.Record) operationList {
+// operationsOf asks of each open operation whether somebody works on it.
+func operationsOf(records []journal.Record, worksOn func(id string) bool) operationList {
 	list := operationList{APIVersion: v1alpha1.GroupVersion.String(), Kind: "OperationList", Items: []apply.Outcome{}}
 	for _, r := range records {
 		outcome := apply.OutcomeOf(r)
-		if !r.Finished() {
+		if !r.Finished() && worksOn(r.Operation.ID) {
 			outcome.State = apply.Processing
 		}
 		list.Items = append(list.Items, outcome)

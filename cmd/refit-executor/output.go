@@ -57,6 +57,8 @@ func explain(output string, err error) error {
 	var blocked *upgrade.Blocked
 	if errors.As(err, &blocked) {
 		failure = blocked
+	} else if full := files.NoSpace(err); full != nil {
+		failure = full
 	}
 	data, encodeErr := encode("json", upgrade.FailureFile{Failure: failure})
 	if encodeErr != nil {

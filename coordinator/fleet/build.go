@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/pkg/drain"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -20,6 +21,8 @@ type Objects struct {
 	Nodes       []corev1.Node
 	Ledger      v1alpha1.LedgerSpec
 	Now         time.Time
+	// Partial says that not all machines of the namespace are among them.
+	Partial bool
 }
 
 // Build joins the objects. The fleet keeps pointers into them.
@@ -45,6 +48,7 @@ func Build(o Objects) (*Fleet, error) {
 	for i := range o.Budgets {
 		f.Budgets = append(f.Budgets, &o.Budgets[i])
 	}
+	f.Lost = lost(o, claims)
 	f.sort()
 	return f, nil
 }
@@ -74,7 +78,7 @@ func (f *Fleet) join(m *Machine, claims []claim) {
 	}
 	p := f.Pools[name]
 	if p == nil {
-		p = &Pool{Name: name, Deployment: owner}
+		p = &Pool{Name: name, Deployment: owner, now: f.Now}
 		f.Pools[name] = p
 	}
 	p.Machines = append(p.Machines, m)
@@ -132,6 +136,7 @@ func NodeOf(n *corev1.Node) *Node {
 		Unschedulable: n.Spec.Unschedulable, CordonedBy: n.Annotations[v1alpha1.AnnotationCordonedBy],
 		FoundCordonedBy: n.Annotations[v1alpha1.AnnotationFoundCordonedBy],
 		ExcludedBy:      n.Annotations[v1alpha1.AnnotationExcludedBy],
+		Marks:           drain.MarksOf(n),
 		KubeletVersion:  n.Status.NodeInfo.KubeletVersion, RuntimeVersion: n.Status.NodeInfo.ContainerRuntimeVersion,
 	}
 	for _, t := range n.Spec.Taints {

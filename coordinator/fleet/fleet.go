@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/pkg/drain"
 	"github.com/refit-dev/refit/pkg/upgrade"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +24,8 @@ type Fleet struct {
 	Pools map[string]*Pool
 	// Budgets are the MachineDisruptionBudgets, sorted by name.
 	Budgets []*v1alpha1.MachineDisruptionBudget
+	// Lost are the MachineDeployments that had machines and match none any more.
+	Lost []string
 	// Stopped is the namespace-wide stop switch.
 	Stopped bool
 	// Epoch of the ledger that was read.
@@ -100,6 +103,7 @@ type Node struct {
 	FoundCordonedBy string         // our marker on a node that someone else has cordoned; "" when there is none
 	ExcludedBy      string         // our marker of its exclusion from load balancers; "" when there is none
 	Taints          []corev1.Taint // those that keep pods away
+	Marks           drain.Marks    // that the node carries in our name
 	Labels          map[string]string
 	KubeletVersion  string
 	RuntimeVersion  string
@@ -129,7 +133,12 @@ type Pool struct {
 	Deployment *v1alpha1.MachineDeployment
 	Machines   []*Machine
 
-	turn *Turn
+	now     time.Time // of the reading
+	turn    *Turn
+	hours   *hours
+	samples map[bool]measured
+	// canaries by the hop that waits for them
+	canaries map[v1alpha1.KubernetesVersion]Canaries
 }
 
 // Find returns the machine of that name, or nil.

@@ -22,11 +22,12 @@ func Load(ctx context.Context, from Readers, l *v1alpha1.Ledger, now time.Time) 
 		nodes       corev1.NodeList
 	)
 	in := client.InNamespace(l.Namespace)
-	if err := from.Machines.List(ctx, &machines, in); err != nil {
-		return nil, fmt.Errorf("listing Machines: %w", err)
-	}
+	// Deployments first: one that says that its template is written is read before the machines that it is written into.
 	if err := from.Machines.List(ctx, &deployments, in); err != nil {
 		return nil, fmt.Errorf("listing MachineDeployments: %w", err)
+	}
+	if err := from.Machines.List(ctx, &machines, in); err != nil {
+		return nil, fmt.Errorf("listing Machines: %w", err)
 	}
 	if err := from.Machines.List(ctx, &budgets, in); err != nil {
 		return nil, fmt.Errorf("listing MachineDisruptionBudgets: %w", err)

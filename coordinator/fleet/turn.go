@@ -57,7 +57,7 @@ func (d *domain) add(m *Machine, cordonedToo bool) {
 	switch {
 	case m.Slot != nil:
 		d.busy, d.Open = true, append(d.Open, m.Name)
-	case m.upToDate():
+	case m.UpToDate():
 		d.begun = true
 	case !m.waitsForAPerson() && (cordonedToo || !m.Node.ForeignCordon()):
 		d.Open = append(d.Open, m.Name)
@@ -74,10 +74,15 @@ func trueFirst(a, b bool) int {
 	return 1
 }
 
-// upToDate says that the spec as it is now is met.
-func (m *Machine) upToDate() bool {
+// UpToDate says that the spec as it is now is met.
+func (m *Machine) UpToDate() bool { return m.judged(metav1.ConditionTrue) }
+
+// Outdated says that the spec as it is now is not met.
+func (m *Machine) Outdated() bool { return m.judged(metav1.ConditionFalse) }
+
+func (m *Machine) judged(as metav1.ConditionStatus) bool {
 	c := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionUpToDate)
-	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == m.Generation
+	return c != nil && c.Status == as && c.ObservedGeneration == m.Generation
 }
 
 // waitsForAPerson says that nothing is going to happen on the machine by itself.

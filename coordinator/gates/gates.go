@@ -19,6 +19,7 @@ type Gate struct {
 const (
 	ReasonStopped                 = "Stopped"
 	ReasonPaused                  = "Paused"
+	ReasonNoMachines              = fleet.ReasonNoMachines
 	ReasonDeploymentConflict      = "DeploymentConflict"
 	ReasonStrategyNotSupported    = "StrategyNotSupported"
 	ReasonHeld                    = "Held"
@@ -33,19 +34,29 @@ const (
 	ReasonInFlightExhausted       = "InFlightExhausted"
 	ReasonNoCapacity              = "NoCapacity"
 	ReasonDomainBusy              = "DomainBusy"
+	ReasonCanaryPending           = "CanaryPending"
+	ReasonCanaryFailed            = "CanaryFailed"
+	ReasonAwaitingNext            = "AwaitingNext"
+	ReasonWindowInvalid           = "WindowInvalid"
+	ReasonOutsideWindow           = "OutsideWindow"
+	ReasonWindowTooShort          = "WindowTooShort"
 )
 
 // All gates in order.
 var All = []Gate{
 	{"stopped", stopped},                       // the namespace-wide switch
 	{"paused", paused},                         // the machine's or its deployment's
+	{"lost-pool", lostPool},                    // all machines of a deployment have left it
 	{"conflict", conflict},                     // two deployments claim the machine
 	{"strategy", strategy},                     // a setting that this version would ignore
 	{"held", held},                             // the host takes no grant: its owner says no, or its packages are worked on
+	{"manual", manual},                         // the operator names the next one
+	{"window", withinWindow},                   // outside of the hours of its pool, or too late in them
 	{"cordoned", cordoned},                     // by someone else
 	{"retry", retryLater},                      // backoff after a blocked drain
 	{"forecast", forecast},                     // a drain that can never succeed
 	{"failure-threshold", failureThreshold},    // the rollout paused itself
+	{"canary", canary},                         // those that go first, alone
 	{"control-plane-first", controlPlaneFirst}, // and skew with it
 	{"control-plane", controlPlaneOneByOne},    // built in, no object widens it
 	{"topology", topology},                     // one domain after another
@@ -65,9 +76,10 @@ func Check(f *fleet.Fleet, m *fleet.Machine) *Verdict {
 }
 
 // Withdrawn returns the veto that also takes back a slot that the agent has not
-// accepted yet: a person's word counts until the work has begun.
+// accepted yet: a person's word counts until the work has begun, and so do the hours
+// that a person has set.
 func Withdrawn(f *fleet.Fleet, m *fleet.Machine) *Verdict {
-	for _, judge := range []func(*fleet.Fleet, *fleet.Machine) *Verdict{stopped, paused, conflict, held} {
+	for _, judge := range []func(*fleet.Fleet, *fleet.Machine) *Verdict{stopped, paused, lostPool, conflict, held, manual, outsideWindow} {
 		if v := judge(f, m); v != nil {
 			return v
 		}

@@ -120,15 +120,15 @@ func TestEachGateVetoesWhatItIsForAndNothingElse(t *testing.T) {
 			reason: gates.ReasonDeploymentConflict, says: []string{"a, w"}},
 		"an empty selector claims nothing": {
 			fleet: base().Deployment("a", func(d *v1alpha1.MachineDeployment) { d.Spec.Selector = metav1.LabelSelector{} }).Deployment("w").Machine("w1", "w", worker)},
-		"a window is not carried out yet, hence not ignored": {
-			fleet:  base().Deployment("w", rolling(func(r *v1alpha1.RollingUpdate) { r.Windows = []v1alpha1.Window{{}} })).Machine("w1", "w", worker),
-			reason: gates.ReasonStrategyNotSupported, says: []string{"rollingUpdate.windows"}},
+		"a surge is not carried out yet, hence not ignored": {
+			fleet:  base().Deployment("w", rolling(func(r *v1alpha1.RollingUpdate) { r.MaxSurge = at(1) })).Machine("w1", "w", worker),
+			reason: gates.ReasonStrategyNotSupported, says: []string{"rollingUpdate.maxSurge"}},
 		"everything that is not carried out is named at once": {
 			fleet: base().Deployment("w", rolling(func(r *v1alpha1.RollingUpdate) {
-				r.Windows, r.Checks, r.Canary, r.MaxSurge = []v1alpha1.Window{{}}, []v1alpha1.Check{{}}, &v1alpha1.Canary{}, at(1)
-			}), func(d *v1alpha1.MachineDeployment) { d.Spec.Strategy.Type = "Manual" }).Machine("w1", "w", worker),
+				r.Checks, r.MaxSurge = []v1alpha1.Check{{}}, at(1)
+			})).Machine("w1", "w", worker),
 			reason: gates.ReasonStrategyNotSupported,
-			says:   []string{"type Manual, rollingUpdate.canary, rollingUpdate.checks, rollingUpdate.windows, rollingUpdate.maxSurge"}},
+			says:   []string{"rollingUpdate.checks, rollingUpdate.maxSurge"}},
 		"the first domain by name begins": {
 			fleet: base().Deployment("w", zoneByZone).Machine("w1", "w", worker, Zone("a")).Machine("w2", "w", worker, Zone("b"))},
 		"and the next one waits until it is finished": {
@@ -343,8 +343,27 @@ func TestWhatAPersonDecidedIsHeardFirst(t *testing.T) {
 	for _, g := range gates.All {
 		names = append(names, g.Name)
 	}
-	assert.Equal(t, []string{"stopped", "paused", "conflict", "strategy", "held", "cordoned", "retry", "forecast", "failure-threshold",
-		"control-plane-first", "control-plane", "topology", "capacity", "budget", "disruption-budgets"}, names)
+	assert.Equal(t, []string{
+		"stopped",
+		"paused",
+		"lost-pool",
+		"conflict",
+		"strategy",
+		"held",
+		"manual",
+		"window",
+		"cordoned",
+		"retry",
+		"forecast",
+		"failure-threshold",
+		"canary",
+		"control-plane-first",
+		"control-plane",
+		"topology",
+		"capacity",
+		"budget",
+		"disruption-budgets",
+	}, names)
 }
 
 func TestOnlyAPersonsWordTakesASlotBack(t *testing.T) {

@@ -7,10 +7,14 @@ import (
 )
 
 // topology finishes one domain of a pool before it begins the next. Work on a machine
-// that is down takes nothing away from its domain, and may go anywhere.
+// that is down takes nothing away from its domain, and may go anywhere. Canaries go in all
+// domains before any is begun.
 func topology(_ *fleet.Fleet, m *fleet.Machine) *Verdict {
 	key := m.Pool.Rolling().TopologyKey
 	if key == "" || m.Down() != "" {
+		return nil
+	}
+	if m.HasCanaries() && m.CanariesBefore().Is(m) {
 		return nil
 	}
 	turn := m.Pool.InTurn()

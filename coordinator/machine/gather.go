@@ -46,7 +46,7 @@ func (r *Reconciler) newScope(ctx context.Context, key types.NamespacedName, m *
 		return nil, fmt.Errorf("listing MachineDeployments: %w", err)
 	}
 	objects := fleet.Objects{
-		Machines: []v1alpha1.Machine{*m.DeepCopy()}, Deployments: deployments.Items, Ledger: l.Spec, Now: r.Now(),
+		Machines: []v1alpha1.Machine{*m.DeepCopy()}, Deployments: deployments.Items, Ledger: l.Spec, Now: r.Now(), Partial: true,
 	}
 	node := &corev1.Node{}
 	switch err := r.Nodes.Get(ctx, types.NamespacedName{Name: key.Name}, node); {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/coordinator/fleet"
 	"github.com/refit-dev/refit/pkg/status"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -12,8 +13,8 @@ const historyLimit = 5
 
 // Phases of history, in the order in which they pass.
 const (
-	PhaseWait    = "Wait"    // plan ready, no place yet
-	PhaseDrain   = "Drain"   // cordon to the last pod gone
+	PhaseWait    = fleet.PhaseWait
+	PhaseDrain   = fleet.PhaseDrain
 	PhaseApply   = "Apply"   // on the host, without the restarts
 	PhaseRestart = "Restart" // of kubelet and runtime
 	PhaseReady   = "Ready"   // end of the operation to node given back

@@ -23,9 +23,20 @@ func (r *Reconciler) withdraw(ctx context.Context, s *scope) (outcome, error) {
 	}
 	why := withdrawal(s)
 	if why == nil {
+		s.lookAtTheClose()
 		return goOn, nil
 	}
 	return r.takeBack(ctx, s, why)
+}
+
+// lookAtTheClose asks for a pass when the window closes that the slot was given in.
+func (s *scope) lookAtTheClose() {
+	if !s.view.Pool.HasWindows() {
+		return
+	}
+	if hours, err := s.view.Pool.Hours(); err == nil && hours.Open {
+		s.after(hours.Closes.Sub(s.fleet.Now))
+	}
 }
 
 func accepted(s *scope, slot *v1alpha1.Slot) bool {

@@ -60,14 +60,17 @@ func TestARolloutWithoutProgressIsReportedAndNothingElse(t *testing.T) {
 		"another try to drain":        {slot(func(*v1alpha1.Slot, *metav1.Time) {}), ReasonDeadlineExceeded},
 		"a drain that has ended":      {slot(func(s *v1alpha1.Slot, at *metav1.Time) { s.GrantedTime = at }), ReasonRollingOut},
 		"a host that is through":      {slot(func(s *v1alpha1.Slot, at *metav1.Time) { s.AppliedTime = at }), ReasonRollingOut},
-		"paused":                      {func(s *scope) { s.read.Spec.Paused = true }, ReasonPaused},
-		"the rest is out of service":  {func(s *scope) { second(s).Spec.Availability = v1alpha1.AvailabilityOutOfService }, ReasonRollingOut},
-		"nothing is left to be done":  {func(s *scope) { s.pool.Machines[1] = machine(true) }, ReasonComplete},
+		"a zone that is not known": {func(s *scope) {
+			s.read.Spec.Strategy = &v1alpha1.RolloutStrategy{RollingUpdate: &v1alpha1.RollingUpdate{Windows: []v1alpha1.Window{{Schedule: "0 22 * * *", Duration: metav1.Duration{Duration: time.Hour}, TimeZone: "Europe/Atlantis"}}}}
+		}, ReasonWindowInvalid},
+		"paused":                     {func(s *scope) { s.read.Spec.Paused = true }, ReasonPaused},
+		"the rest is out of service": {func(s *scope) { second(s).Spec.Availability = v1alpha1.AvailabilityOutOfService }, ReasonRollingOut},
+		"nothing is left to be done": {func(s *scope) { s.pool.Machines[1] = machine(true) }, ReasonComplete},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, s := progressAt(start.Add(2*time.Hour), tc.change)
 			require.Equal(t, tc.reason, c.Reason)
-			assert.Equal(t, tc.reason == ReasonDeadlineExceeded, c.Status == metav1.ConditionFalse)
+			assert.Equal(t, tc.reason == ReasonDeadlineExceeded || tc.reason == ReasonWindowInvalid, c.Status == metav1.ConditionFalse)
 			if tc.reason == ReasonDeadlineExceeded {
 				assert.Contains(t, c.Message, "no progress since 2026-03-01T12:00:00Z")
 				assert.Contains(t, c.Message, "1 of 2 machines up to date")
@@ -92,7 +95,29 @@ func TestACompletePoolIsCountedInWords(t *testing.T) {
 		"0 of 1 machine up to date":       {machine(false)},
 		"no Machine matches the selector": nil,
 	} {
-		c, _ := progressAt(start, func(s *scope) { s.pool.Machines = machines })
+		c, _ := progressAt(start, func(s *scope) { s.pool.Machines, s.read.Status.Machines = machines, int32(len(machines)) })
 		assert.Equal(t, want, c.Message)
 	}
+}
+
+func TestAPoolThatHasLostItsMachinesIsPausedUntilItHasSomeAgain(t *testing.T) {
+	none := func(s *scope) { s.pool.Machines = nil }
+	first, s := progressAt(start, none)
+	assert.Equal(t, "False NoMachines", string(first.Status)+" "+first.Reason)
+	assert.Contains(t, first.Message, "the rollout is paused")
+	again, _ := progressAt(start, func(later *scope) {
+		none(later)
+		later.read.Status.Machines, later.read.Status.Conditions = s.deployment.Status.Machines, []metav1.Condition{first}
+	})
+	assert.Equal(t, first.Message, again.Message, "a later look still knows")
+}
+
+func TestAnAbortedRolloutSaysWhy(t *testing.T) {
+	c, _ := progressAt(start, func(s *scope) {
+		s.read.Spec.Paused, s.read.Annotations = true, map[string]string{v1alpha1.AnnotationAbort: "bad kernel"}
+	})
+	assert.Equal(t, "Unknown Aborted", string(c.Status)+" "+c.Reason)
+	assert.Contains(t, c.Message, "aborted (bad kernel)")
+	c, _ = progressAt(start.Add(time.Minute), func(s *scope) { s.read.Annotations = map[string]string{v1alpha1.AnnotationAbort: "bad kernel"} })
+	assert.Equal(t, ReasonRollingOut, c.Reason, "whoever unpauses it has it go on")
 }

@@ -24,6 +24,8 @@ import (
 type Reconciler struct {
 	// Client of the cluster that has the Machines, with a cache.
 	Client client.Client
+	// Live reads from the API server.
+	Live client.Reader
 	// Nodes reads the nodes' cluster from a cache.
 	Nodes client.Reader
 	// Ledger says who is in flight.
@@ -57,7 +59,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		s.pool = &fleet.Pool{Name: d.Name, Deployment: d}
 	}
 	s.conflict = conflictOf(f, d.Name)
-	err = r.applyTemplate(ctx, s)
+	err = errors.Join(r.revise(ctx, s), r.applyTemplate(ctx, s))
+	s.unwritten = err != nil
 	r.judge(s)
 	return ctrl.Result{RequeueAfter: s.requeue}, errors.Join(err, r.writeStatus(ctx, s))
 }
@@ -71,6 +74,7 @@ type scope struct {
 	conflict   string
 	requeue    time.Duration
 	refused    string // why the API server refused the template, with the machine's name
+	unwritten  bool   // a fault kept the template from a machine; the next pass tries again
 }
 
 func (r *Reconciler) load(ctx context.Context, namespace string) (*fleet.Fleet, error) {

@@ -27,8 +27,9 @@ const statusManager = "refit-coordinator"
 const (
 	ReasonComplete         = "Complete"
 	ReasonRollingOut       = "RollingOut"
-	ReasonTemplateRefused  = "TemplateRefused"
-	ReasonNoMachines       = "NoMachines"
+	ReasonTemplateRefused  = fleet.ReasonTemplateRefused
+	ReasonNoMachines       = fleet.ReasonNoMachines
+	ReasonAborted          = "Aborted"
 	ReasonEnoughMachines   = "EnoughMachines"
 	ReasonTooFewMachines   = "TooFewMachines"
 	ReasonNoConflict       = "NoConflict"
@@ -36,12 +37,15 @@ const (
 	ReasonPaused           = gates.ReasonPaused
 	ReasonDeadlineExceeded = "ProgressDeadlineExceeded"
 	ReasonFailureThreshold = gates.ReasonFailureThreshold
+	ReasonWindowInvalid    = gates.ReasonWindowInvalid
 )
 
 // judge counts the machines and words how the rollout goes.
 func (r *Reconciler) judge(s *scope) {
 	st, generation := &s.deployment.Status, s.deployment.Generation
-	st.ObservedGeneration = generation
+	if !s.unwritten {
+		st.ObservedGeneration = generation
+	}
 	if sel, err := metav1.LabelSelectorAsSelector(&s.deployment.Spec.Selector); err == nil {
 		st.Selector = sel.String()
 	}
@@ -137,15 +141,21 @@ func (r *Reconciler) progressing(s *scope) metav1.Condition {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, reason, message
 		return c
 	}
+	invalid := gates.Invalid(s.pool)
 	switch stalled, reason := stalledMachine(s.pool); {
 	case s.conflict != "":
 		return no(ReasonMachineConflict, s.conflict)
 	case s.refused != "":
 		return no(ReasonTemplateRefused, s.refused)
+	case invalid != nil:
+		return no(invalid.Reason, invalid.Message)
+	case st.Machines == 0 && fleet.HadMachines(s.read):
+		return no(ReasonNoMachines, lostMessage)
 	case stalled != "":
 		return no(reason, stalled)
 	case s.deployment.Spec.Paused:
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonPaused, "paused: set spec.paused to false to go on"
+		c.Status = metav1.ConditionUnknown
+		c.Reason, c.Message = pausedText(s.deployment)
 	case st.Machines == 0:
 		c.Reason, c.Message = ReasonNoMachines, "no Machine matches the selector"
 	case st.UpToDate == st.Machines:
@@ -157,6 +167,17 @@ func (r *Reconciler) progressing(s *scope) metav1.Condition {
 		c.Reason, c.Message = ReasonRollingOut, r.rollingOut(s)
 	}
 	return c
+}
+
+// A pool that has lost its machines is not a pool that is done.
+const lostMessage = "no Machine matches the selector any more, so the rollout is paused, also for the machines that have left: " +
+	"correct the selector or the machines' labels, and it goes on by itself"
+
+func pausedText(d *v1alpha1.MachineDeployment) (reason, message string) {
+	if why, aborted := d.Annotations[v1alpha1.AnnotationAbort]; aborted {
+		return ReasonAborted, fmt.Sprintf("aborted (%s): what hosts had accepted finishes; go on with: kubectl refit resume %s -n %s", why, d.Name, d.Namespace)
+	}
+	return ReasonPaused, fmt.Sprintf("paused: go on with: kubectl refit resume %s -n %s", d.Name, d.Namespace)
 }
 
 func complete(machines int32) string {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/coordinator/board"
+	"github.com/refit-dev/refit/coordinator/fleet"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,7 +19,7 @@ import (
 )
 
 // FieldManager owns what a template has written into Machines.
-const FieldManager = "refit-machinedeployment"
+const FieldManager = fleet.TemplateManager
 
 // apply writes the template into the Machine by server-side apply without force. A
 // field that another manager owns with another value is an override: it is left out

@@ -99,20 +99,6 @@ func (r *Reconciler) conclude(f *fleet.Fleet, err error) (ctrl.Result, error) {
 	return ctrl.Result{RequeueAfter: nextMoment(f)}, nil
 }
 
-func nextMoment(f *fleet.Fleet) time.Duration {
-	var next time.Duration
-	for _, m := range f.Machines {
-		failure := m.Status.RolloutFailure
-		if failure == nil || failure.NextRetryTime == nil {
-			continue
-		}
-		if d := failure.NextRetryTime.Sub(f.Now); d > 0 && (next == 0 || d < next) {
-			next = d
-		}
-	}
-	return next
-}
-
 func (r *Reconciler) load(ctx context.Context, l *v1alpha1.Ledger, machines, nodes client.Reader) (*fleet.Fleet, error) {
 	f, err := fleet.Load(ctx, fleet.Readers{Machines: machines, Nodes: nodes}, l, r.Now())
 	if err != nil {

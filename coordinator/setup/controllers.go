@@ -14,6 +14,7 @@ import (
 	"github.com/refit-dev/refit/coordinator/machine"
 	"github.com/refit-dev/refit/coordinator/machinedeployment"
 	"github.com/refit-dev/refit/coordinator/rollout"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,7 +65,7 @@ func addControllers(ctx context.Context, mgr manager.Manager, nodes cluster.Clus
 	p.board = &board.Board{Changed: p.tell(ctx)}
 	p.drains = &drains.Runner{Base: ctx, Client: workload, Changed: p.tell(ctx)}
 	p.book = &forecasts.Book{Base: ctx, Client: workload, Changed: p.tell(ctx), Now: time.Now}
-	for _, add := range []func() error{p.addMachine, p.addRollout, p.addMachineDeployment} {
+	for _, add := range []func() error{p.addMachine, p.addRollout, p.addMachineDeployment, p.addNodeMarks} {
 		if err := add(); err != nil {
 			return err
 		}
@@ -124,7 +125,7 @@ func (p *parts) addRollout() error {
 	toNamespace := handler.EnqueueRequestsFromMapFunc(namespaceOf)
 	err := builder.ControllerManagedBy(p.mgr).Named("rollout").
 		Watches(&v1alpha1.Machine{}, toNamespace).
-		Watches(&v1alpha1.MachineDeployment{}, toNamespace, builder.WithPredicates(wishChanged())).
+		Watches(&v1alpha1.MachineDeployment{}, toNamespace, builder.WithPredicates(poolChanged())).
 		Watches(&v1alpha1.MachineDisruptionBudget{}, toNamespace, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.Ledger{}, toNamespace).
 		WatchesRawSource(source.Kind(p.nodes.GetCache(), &corev1.Node{}, handler.TypedEnqueueRequestsFromMapFunc(p.mapper.namespacesOfNode), nodeChanged())).
@@ -138,12 +139,13 @@ func (p *parts) addRollout() error {
 
 func (p *parts) addMachineDeployment() error {
 	r := &machinedeployment.Reconciler{
-		Client: p.mgr.GetClient(), Nodes: p.nodes.GetClient(), Ledger: p.ledger, Board: p.board,
+		Client: p.mgr.GetClient(), Live: p.mgr.GetAPIReader(), Nodes: p.nodes.GetClient(), Ledger: p.ledger, Board: p.board,
 		Events: p.mgr.GetEventRecorder(appName), Now: time.Now,
 	}
 	all := handler.EnqueueRequestsFromMapFunc(p.mapper.deployments)
 	err := builder.ControllerManagedBy(p.mgr).Named("machinedeployment").
 		For(&v1alpha1.MachineDeployment{}).
+		Owns(&appsv1.ControllerRevision{}).
 		Watches(&v1alpha1.Machine{}, all).
 		Watches(&v1alpha1.Ledger{}, all).
 		Watches(&v1alpha1.MachineDeployment{}, all, builder.WithPredicates(predicate.GenerationChangedPredicate{})).

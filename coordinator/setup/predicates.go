@@ -30,7 +30,24 @@ func versionsChanged() predicate.Predicate {
 	}
 }
 
-// wishChanged passes a new spec or annotation (a retry), and not a new status.
+// poolChanged passes a new wish, and that it is written into all machines of the pool.
+func poolChanged() predicate.Predicate {
+	return predicate.Or(wishChanged(), predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			old, isOld := e.ObjectOld.(*v1alpha1.MachineDeployment)
+			now, isNow := e.ObjectNew.(*v1alpha1.MachineDeployment)
+			return isOld && isNow && old.Status.ObservedGeneration != now.Status.ObservedGeneration
+		},
+	})
+}
+
+// wishChanged passes a new spec or annotation (a retry), and of a new status only that a
+// deployment has lost its machines, or has some again.
 func wishChanged() predicate.Predicate {
-	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
+	lost := predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		old, isOld := e.ObjectOld.(*v1alpha1.MachineDeployment)
+		now, isNow := e.ObjectNew.(*v1alpha1.MachineDeployment)
+		return isOld && isNow && fleet.HasLost(old) != fleet.HasLost(now)
+	}}
+	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, lost)
 }

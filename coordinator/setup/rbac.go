@@ -24,6 +24,7 @@ package setup
 // +kubebuilder:rbac:groups=refit.dev,namespace=refit,resources=machines/finalizers,verbs=update
 // +kubebuilder:rbac:groups=refit.dev,namespace=refit,resources=machinedeployments;machinedisruptionbudgets,verbs=get;list;watch
 // +kubebuilder:rbac:groups=refit.dev,namespace=refit,resources=ledgers,verbs=get;list;watch;create;update
+// +kubebuilder:rbac:groups=apps,namespace=refit,resources=controllerrevisions,verbs=get;list;watch;create;update;delete
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,namespace=refit,resources=roles;rolebindings,verbs=get;list;watch;create;update
 // +kubebuilder:rbac:groups=events.k8s.io,namespace=refit,resources=events,verbs=create;patch
 //

@@ -16,6 +16,7 @@ import (
 	"github.com/refit-dev/refit/coordinator/forecasts"
 	"github.com/refit-dev/refit/coordinator/ledger"
 	"github.com/refit-dev/refit/coordinator/machine"
+	"github.com/refit-dev/refit/coordinator/nodemarks"
 	"github.com/refit-dev/refit/coordinator/rollout"
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -134,6 +135,7 @@ func mergeConditions(ctx context.Context, cl client.Client, sub string, o runtim
 type coordinator struct {
 	machines *machine.Reconciler
 	rollout  *rollout.Reconciler
+	marks    *nodemarks.Reconciler
 	deposed  error
 }
 
@@ -171,6 +173,7 @@ func (c *cluster) newCoordinator() *coordinator {
 		Cached: c.api, Live: c.api, CachedNodes: nodes, LiveNodes: nodes, Workload: c.faultyKube(),
 		Ledger: store, Board: word, Forecasts: hopeful{}, Now: clock, Deposed: deposed,
 	}
+	co.marks = &nodemarks.Reconciler{Machines: c.api, Nodes: nodes, Workload: c.faultyKube(), Ledger: store, Now: clock, Deposed: deposed}
 	return co
 }
 
@@ -263,6 +266,7 @@ func (c *cluster) lead(ctx context.Context) error {
 	for _, h := range c.hosts {
 		look(c.coordinator.machines.Reconcile(ctx, request(h.name)))
 	}
+	look(c.coordinator.marks.Reconcile(ctx, ctrl.Request{NamespacedName: types.NamespacedName{Name: namespace}}))
 	return errors.Join(errs...)
 }
 

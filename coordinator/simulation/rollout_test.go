@@ -166,6 +166,7 @@ func TestTheCoordinatorMayBeKilledAtAnyWrite(t *testing.T) {
 					n := c.node(h.name)
 					assert.False(t, n.Spec.Unschedulable, h.name)
 					assert.NotContains(t, n.Annotations, v1alpha1.AnnotationCordonedBy)
+					assert.Empty(t, n.Spec.Taints, "no mark is left")
 				}
 				assert.Empty(t, c.ledger().Slots)
 			})

@@ -76,7 +76,7 @@ type BlockedPod struct {
 
 // String is one line for people.
 func (p BlockedPod) String() string {
-	return fmt.Sprintf("%s/%s since %s: %s", p.Namespace, p.Name, p.Since.UTC().Format(time.RFC3339), p.Message)
+	return fmt.Sprintf("%s/%s since %s: %s", p.Namespace, p.Name, utc(p.Since), p.Message)
 }
 
 // mostNamed keeps a message readable; the fields have them all.

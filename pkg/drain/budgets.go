@@ -65,15 +65,15 @@ func guarded(pod *corev1.Pod) bool {
 
 // allows says whether the API server would let the pod go under the budget as it is now.
 func allows(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) bool {
-	if b.Status.ObservedGeneration < b.Generation {
-		return false
-	}
-	if b.Status.DisruptionsAllowed > 0 {
+	if !ready(pod) && letsUnreadyGo(b) {
 		return true
 	}
-	if ready(pod) {
-		return false
-	}
+	return b.Status.ObservedGeneration >= b.Generation && b.Status.DisruptionsAllowed > 0
+}
+
+// letsUnreadyGo: the API server lets a pod that is not ready go without taking anything from the
+// budget, and for that does not ask which version of it the disruption controller has looked at.
+func letsUnreadyGo(b *policyv1.PodDisruptionBudget) bool {
 	return alwaysAllowsUnhealthy(b) || (b.Status.CurrentHealthy >= b.Status.DesiredHealthy && b.Status.DesiredHealthy > 0)
 }
 
@@ -97,15 +97,31 @@ func explain(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) string {
 	state := fmt.Sprintf("budget %s allows %d disruptions (%d healthy, %d needed, %d expected)", b.Name, s.DisruptionsAllowed, s.CurrentHealthy, s.DesiredHealthy, s.ExpectedPods)
 	switch fault := syncFault(b); {
 	case fault != "":
-		return state + ": the disruption controller cannot work it out (" + fault + "); change what its selector matches, or delete it"
+		state += ": the disruption controller cannot work it out (" + fault + "); change what its selector matches, or delete it"
 	case s.ObservedGeneration < b.Generation:
 		return state + ": the disruption controller has not seen its latest change yet"
 	case never(b):
-		return state + ": it can never allow one; add replicas, or let it allow one"
-	case !ready(pod) && s.CurrentHealthy < s.DesiredHealthy:
-		return state + ": this pod is not ready either; repair the application, or set unhealthyPodEvictionPolicy to AlwaysAllow"
+		state += ": it can never allow one; " + whatOpens(pod)
+	case !ready(pod):
+		return state + ": pods of it, this one among them, are not ready; repair the application, or set unhealthyPodEvictionPolicy: AlwaysAllow on the budget, which lets such pods go"
+	default:
+		return state + ": it clears when other pods become ready"
 	}
-	return state + ": it clears when other pods become ready"
+	if !ready(pod) {
+		state += "; this pod is not ready: with unhealthyPodEvictionPolicy: AlwaysAllow the budget lets such a pod go"
+	}
+	if how := hope(b, pod); how != "" && never(b) {
+		state += "; but " + how
+	}
+	return state
+}
+
+// whatOpens is what a person may do about a budget that never allows to evict the pod.
+func whatOpens(pod *corev1.Pod) string {
+	if metav1.GetControllerOf(pod) == nil {
+		return "nothing makes another pod in place of this one, so delete it, or let the budget allow one"
+	}
+	return "add replicas, or let it allow one"
 }
 
 // syncFault is why the disruption controller cannot work the budget out, "" where it can. It

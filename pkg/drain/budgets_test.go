@@ -2,6 +2,7 @@ package drain_test
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -96,6 +97,11 @@ func TestADrainEndsEarlyOnlyWhereTimeCannotHelp(t *testing.T) {
 		"a Job's pod, which ends": {change: func(p *corev1.Pod, _ *policyv1.PodDisruptionBudget) {
 			p.OwnerReferences[0].APIVersion, p.OwnerReferences[0].Kind = "batch/v1", "Job"
 		}},
+		"a bare pod, which nothing replaces": {early: true, opts: drain.Options{UnmanagedPods: drain.ActionEvict}, change: func(p *corev1.Pod, _ *policyv1.PodDisruptionBudget) { bare(p) }},
+		"a bare pod, which ends": {opts: drain.Options{UnmanagedPods: drain.ActionEvict}, change: func(p *corev1.Pod, _ *policyv1.PodDisruptionBudget) {
+			bare(p)
+			p.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
+		}},
 		"a policy that goes on at the end": {opts: drain.Options{OnTimeout: drain.ActionProceed}},
 		"a policy that deletes at the end": {opts: drain.Options{OnTimeout: drain.ActionDelete}},
 	} {
@@ -119,6 +125,7 @@ func TestADrainEndsEarlyOnlyWhereTimeCannotHelp(t *testing.T) {
 			blocked := requireBlocked(t, err)
 			assert.Equal(t, tc.early, blocked.Permanent)
 			assert.Equal(t, drain.ReasonEvictionBlocked, blocked.Reason)
+			assert.Equal(t, tc.early, strings.Contains(blocked.Message, ", and the drain ends before its timeout, since to wait longer does not help: "), blocked.Message)
 			if tc.early {
 				assert.Contains(t, blocked.Message, "shop/a")
 				assert.Contains(t, blocked.Message, "it can never allow one")

@@ -257,3 +257,25 @@ func requireBlocked(t *testing.T, err error) *drain.Blocked {
 	require.ErrorAs(t, err, &b)
 	return b
 }
+
+// begin drains beside the test.
+func (c *cluster) begin(t *testing.T, opts drain.Options) <-chan error {
+	t.Helper()
+	done := make(chan error, 1)
+	go func() {
+		_, err := drain.New(c, opts).Quick().Drain(t.Context(), node)
+		done <- err
+	}()
+	return done
+}
+
+func awaitEvent(t *testing.T, events <-chan drain.Event) drain.Event {
+	t.Helper()
+	select {
+	case e := <-events:
+		return e
+	case <-time.After(20 * time.Second):
+		require.Fail(t, "nobody was told")
+		return drain.Event{}
+	}
+}

@@ -10,7 +10,6 @@ import (
 
 // returns are the pods that come onto the node while it is drained, and whose they are.
 type returns struct {
-	begun   bool               // what comes from now on came in the middle of the drain
 	came    map[types.UID]bool // pods
 	evicted map[types.UID]int  // of those, by controller
 }
@@ -19,7 +18,7 @@ type returns struct {
 // controller has put another one onto the node already, which this drain has evicted.
 func (b *returns) note(pod *corev1.Pod) bool {
 	owner := metav1.GetControllerOf(pod)
-	if !b.begun || owner == nil {
+	if owner == nil {
 		return false
 	}
 	if b.came == nil {

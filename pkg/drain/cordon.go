@@ -130,7 +130,10 @@ type marks struct {
 	annotations   map[string]*string
 	labels        map[string]*string
 	unschedulable *bool
+	taints        []corev1.Taint // all of them, nil to leave them as they are
 }
+
+func (m *marks) none() bool { return len(m.annotations) == 0 && m.taints == nil }
 
 // marksOf takes off whatever the node carries in the owner's name.
 func marksOf(n *corev1.Node, owner string) *marks {
@@ -178,7 +181,7 @@ func changeNode(ctx context.Context, client kubernetes.Interface, node string, d
 			return fmt.Errorf("reading node %s: %w", node, err)
 		}
 		m := decide(n)
-		if m == nil || len(m.annotations) == 0 {
+		if m == nil || m.none() {
 			return nil
 		}
 		return patchNode(ctx, client, n, m)
@@ -186,13 +189,23 @@ func changeNode(ctx context.Context, client kubernetes.Interface, node string, d
 }
 
 func patchNode(ctx context.Context, client kubernetes.Interface, n *corev1.Node, m *marks) error {
-	metadata := map[string]any{"uid": n.UID, "resourceVersion": n.ResourceVersion, "annotations": m.annotations}
-	body := map[string]any{"metadata": metadata}
+	metadata := map[string]any{"uid": n.UID, "resourceVersion": n.ResourceVersion}
+	if len(m.annotations) > 0 {
+		metadata["annotations"] = m.annotations
+	}
 	if len(m.labels) > 0 {
 		metadata["labels"] = m.labels
 	}
+	spec := map[string]any{}
 	if m.unschedulable != nil {
-		body["spec"] = map[string]any{"unschedulable": *m.unschedulable}
+		spec["unschedulable"] = *m.unschedulable
+	}
+	if m.taints != nil {
+		spec["taints"] = m.taints
+	}
+	body := map[string]any{"metadata": metadata}
+	if len(spec) > 0 {
+		body["spec"] = spec
 	}
 	patch, err := json.Marshal(body)
 	if err != nil {

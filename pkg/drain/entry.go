@@ -35,6 +35,8 @@ type entry struct {
 	hopelessSince time.Time
 	// comesBack: it is not evicted, since its controller would put another one onto the node.
 	comesBack bool
+	// refused: it came in the middle of the drain, and a policy forbids to evict it. It may end by itself, or be adopted.
+	refused bool
 	// lateSaid: it was to have ended, has not, and that was said.
 	lateSaid bool
 }
@@ -46,14 +48,21 @@ func (e *entry) hold(reason, message string) {
 	e.state, e.reason, e.message = stateBlocked, reason, message
 }
 
+func (e *entry) queue() {
+	e.state, e.since, e.reason, e.message, e.next = stateQueued, time.Now(), "", "", time.Time{}
+}
+
 func (e *entry) leave() {
 	e.state, e.since, e.reason, e.next = stateLeaving, time.Now(), ReasonPodsTerminating, time.Time{}
 	e.message = "is leaving; its containers have not ended yet"
 }
 
 func (e *entry) heldByBudget() bool {
-	return e.state == stateBlocked && e.next.IsZero() && !e.comesBack
+	return e.state == stateBlocked && e.next.IsZero() && !e.stays()
 }
+
+// stays says that the drain does not touch the pod, whatever its budgets allow.
+func (e *entry) stays() bool { return e.comesBack || e.refused }
 
 func (e *entry) blocked(budgets []string) BlockedPod {
 	p := BlockedPod{

@@ -60,6 +60,8 @@ type PodForecast struct {
 	Order int `json:"order,omitempty"`
 	// Awaited: it is leaving already, and is not evicted.
 	Awaited bool `json:"awaited,omitempty"`
+	// Ready: it takes one of what its budget allows.
+	Ready bool `json:"ready"`
 	// Budgets that match it, by name.
 	Budgets []string `json:"budgets,omitempty"`
 }

@@ -71,6 +71,8 @@ func TestAForecastTellsWhatGoesWhatWaitsAndWhatNeverCan(t *testing.T) {
 	*ownedBudget.OwnerReferences[0].Controller = true
 	unseen := guarding("web", 0, 1, 1, 1)
 	unseen.Generation = 2
+	force := drain.Options{UnmanagedPods: drain.ActionEvict}
+	once := func(p *corev1.Pod) { p.Spec.RestartPolicy = corev1.RestartPolicyNever }
 	lenient := guarding("web", 0, 0, 1, 1)
 	lenient.Spec.UnhealthyPodEvictionPolicy = &always
 
@@ -104,7 +106,7 @@ func TestAForecastTellsWhatGoesWhatWaitsAndWhatNeverCan(t *testing.T) {
 			objects: []runtime.Object{web("a"), guarding("web", 0, 1, 1, 1)}, opts: drain.Options{OnTimeout: drain.ActionDelete}, wait: 1,
 			reason: drain.ReasonEvictionBlocked, message: "at the timeout of 30m0s it is deleted past its budget, as the policy is Delete"},
 		"a budget of an operator": {
-			objects: []runtime.Object{web("a"), ownedBudget}, wait: 1, reason: drain.ReasonEvictionBlocked, message: "may let the pod go once the node is cordoned"},
+			objects: []runtime.Object{web("a"), ownedBudget}, wait: 1, reason: drain.ReasonEvictionBlocked, message: "but the budget is that of Cluster db, which may open it once the node is cordoned"},
 		"a budget whose change is not seen yet": {
 			objects: []runtime.Object{web("a"), unseen}, wait: 1, reason: drain.ReasonEvictionBlocked, message: "has not seen its latest change"},
 		"a budget that the controller cannot work out": {
@@ -129,7 +131,27 @@ func TestAForecastTellsWhatGoesWhatWaitsAndWhatNeverCan(t *testing.T) {
 			reason: drain.ReasonEvictionBlocked, message: "it clears when other pods become ready"},
 		"the last healthy pods of a budget are unwell here": {
 			objects: []runtime.Object{web("a", crashing), web("b", crashing), guarding("web", 0, 0, 1, 2)}, never: 2,
-			reason: drain.ReasonEvictionBlocked, message: "this pod is not ready either"},
+			reason: drain.ReasonEvictionBlocked, message: "pods of it, this one among them, are not ready; repair the application, or set unhealthyPodEvictionPolicy: AlwaysAllow on the budget"},
+		"a crashing pod that its budget can never let go": {
+			objects: []runtime.Object{web("a", crashing), guarding("web", 0, 0, 1, 1)}, never: 1, reason: drain.ReasonEvictionBlocked,
+			message: "it can never allow one; add replicas, or let it allow one; this pod is not ready: with unhealthyPodEvictionPolicy: AlwaysAllow the budget lets such a pod go"},
+		"an unwell pod that may always go, by a budget whose change is not seen yet": {
+			objects: []runtime.Object{web("a", crashing), unsynced(func(b *policyv1.PodDisruptionBudget) { b.Spec.UnhealthyPodEvictionPolicy = &always })}, now: 1},
+		"a bare pod that a budget can never let go": {
+			objects: []runtime.Object{web("a", bare), guarding("web", 0, 1, 1, 1)}, opts: force, never: 1, reason: drain.ReasonEvictionBlocked,
+			message: "it can never allow one; nothing makes another pod in place of this one"},
+		"a bare pod that ends by itself": {
+			objects: []runtime.Object{web("a", bare, once), guarding("web", 0, 1, 1, 1)}, opts: force, wait: 1, reason: drain.ReasonEvictionBlocked,
+			message: "but the pod has work that ends by itself"},
+		"bare pods of a budget that closes with the first of them": {
+			objects: []runtime.Object{web("a", bare), web("b", bare), guarding("web", 1, 2, 1, 2)}, opts: force, now: 1, never: 1, reason: drain.ReasonEvictionBlocked,
+			message: "budget web allows 1 disruptions, and none after that"},
+		"bare pods of a budget that pods elsewhere keep open": {
+			objects: []runtime.Object{web("a", bare), web("b", bare), web("c", onNode("w2"), crashing), guarding("web", 1, 2, 1, 3)}, opts: force,
+			now: 1, wait: 1, reason: drain.ReasonEvictionBlocked, message: "budget web allows 1 disruptions at a time"},
+		"a Job's pod that its budget can never let go": {
+			objects: []runtime.Object{web("a", ofJob), guarding("web", 0, 1, 1, 1)}, wait: 1, reason: drain.ReasonEvictionBlocked,
+			message: "but the pod has work that ends by itself"},
 		"an unwell pod whose budget another one can satisfy": {
 			objects: []runtime.Object{web("a", crashing), web("b", onNode("w2"), crashing), guarding("web", 0, 0, 1, 2)}, wait: 1, reason: drain.ReasonEvictionBlocked},
 		"a pod that only just starts": {

@@ -2,6 +2,7 @@ package drain
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -39,18 +40,19 @@ type foresight struct {
 	scene
 	out     Forecast
 	taken   map[types.UID]int32 // disruptions of each budget that go at once
+	lost    map[types.UID]int32 // pods of each budget that go at once, and that nothing makes anew
 	budgets map[types.UID]int   // where each budget is in out
 }
 
 // foresee is pure: it judges by the very functions by which a drain does.
 func foresee(in scene) Forecast {
-	f := &foresight{scene: in, taken: map[types.UID]int32{}, budgets: map[types.UID]int{}}
+	f := &foresight{scene: in, taken: map[types.UID]int32{}, lost: map[types.UID]int32{}, budgets: map[types.UID]int{}}
 	f.out = Forecast{Node: in.node, Pods: []PodForecast{}, Volumes: in.volumes, OnlyNode: in.opts.OnlyNode}
 	if in.opts.LoadBalancerDelay > 0 {
 		f.out.LoadBalancerDelay = &metav1.Duration{Duration: in.opts.LoadBalancerDelay}
 	}
 	entries, of := f.entries()
-	longest := map[int]time.Duration{}
+	turns := turns{}
 	for _, e := range entries {
 		p, by := f.pod(of[e])
 		if p.Outlook == OutlookNow && e.order > entries[0].order {
@@ -59,17 +61,14 @@ func foresee(in scene) Forecast {
 		if p.Order = e.order; e.order == ownOrder {
 			p.Order = mostOrder
 		}
-		if s := e.pod.Spec.TerminationGracePeriodSeconds; s != nil {
-			longest[e.order] = max(longest[e.order], time.Duration(*s)*time.Second)
-		}
+		p.Warning = f.warning(e.pod, turns.before(e.order))
+		turns[e.order] = max(turns[e.order], graceOf(e.pod))
 		f.out.Pods = append(f.out.Pods, p)
 		if by != nil {
 			f.note(by, p)
 		}
 	}
-	for _, grace := range longest {
-		f.out.Least.Duration += grace
-	}
+	f.out.Least.Duration = turns.before(math.MaxInt) + turns[math.MaxInt]
 	f.conclude()
 	return f.out
 }
@@ -112,7 +111,7 @@ func whyIgnored(pod *corev1.Pod) string {
 
 // pod says what becomes of it, and by which budget, if by one alone.
 func (f *foresight) pod(j judged) (PodForecast, *policyv1.PodDisruptionBudget) {
-	p := PodForecast{Namespace: j.pod.Namespace, Name: j.pod.Name, Outlook: OutlookNow, Budgets: namesOf(j.budgets), Warning: mayComeBack(j.pod)}
+	p := PodForecast{Namespace: j.pod.Namespace, Name: j.pod.Name, Outlook: OutlookNow, Ready: ready(j.pod), Budgets: namesOf(j.budgets)}
 	switch {
 	case j.verdict == verdictRefuse:
 		p.Outlook, p.Reason, p.Message = OutlookNever, j.reason, j.message
@@ -146,25 +145,33 @@ func (f *foresight) pod(j judged) (PodForecast, *policyv1.PodDisruptionBudget) {
 // under says whether the budget lets the pod go, counting what it has let go before.
 func (f *foresight) under(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) (Outlook, string) {
 	switch {
-	case allows(b, pod) && !ready(pod): // it takes nothing from the budget
+	case allows(b, pod) && (!ready(pod) || f.taken[b.UID] < b.Status.DisruptionsAllowed):
+		if ready(pod) { // any other takes nothing from the budget
+			f.taken[b.UID]++
+		}
+		if metav1.GetControllerOf(pod) == nil {
+			f.lost[b.UID]++
+		}
 		return OutlookNow, ""
-	case allows(b, pod) && f.taken[b.UID] < b.Status.DisruptionsAllowed:
-		f.taken[b.UID]++
-		return OutlookNow, ""
+	case allows(b, pod) && f.closes(b) && hope(b, pod) == "":
+		return OutlookNever, fmt.Sprintf("budget %s allows %d disruptions, and none after that, since nothing makes another pod in place of those that go; delete them, or let the budget allow more", b.Name, b.Status.DisruptionsAllowed)
 	case allows(b, pod) && f.opts.OnlyNode && stays(pod):
 		return OutlookNever, fmt.Sprintf("budget %s allows %d disruptions, and no other node takes the replacement of a pod of this one", b.Name, b.Status.DisruptionsAllowed)
 	case allows(b, pod):
 		return OutlookWait, fmt.Sprintf("budget %s allows %d disruptions at a time", b.Name, b.Status.DisruptionsAllowed)
 	case hopeless(pod, []*policyv1.PodDisruptionBudget{b}):
 		return OutlookNever, explain(b, pod)
-	case syncFault(b) != "":
-		return OutlookWait, explain(b, pod)
 	case never(b):
-		return OutlookWait, fmt.Sprintf("budget %s needs every pod, but it or the pod is an operator's, who may let the pod go once the node is cordoned", b.Name)
+		return OutlookWait, explain(b, pod)
 	case !ready(pod) && !f.mayRecover(b):
 		return OutlookNever, explain(b, pod)
 	}
 	return OutlookWait, explain(b, pod)
+}
+
+// closes says that the budget needs every pod that is left of it once those have gone that it allows now.
+func (f *foresight) closes(b *policyv1.PodDisruptionBudget) bool {
+	return f.lost[b.UID] > 0 && b.Status.DesiredHealthy >= b.Status.ExpectedPods-f.lost[b.UID]
 }
 
 // mayRecover says whether the budget's health can come back without the pods that are
@@ -258,7 +265,7 @@ func (f *foresight) unready(pod *corev1.Pod) (why string, starting bool) {
 		}
 	}
 	if f.now.Sub(since) > startingFor {
-		return "not ready since " + since.UTC().Format(time.RFC3339), false
+		return "not ready since " + utc(since), false
 	}
 	return "still starting", true
 }

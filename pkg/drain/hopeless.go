@@ -1,6 +1,7 @@
 package drain
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -35,31 +36,52 @@ func (r *run) explainHeld() {
 	}
 }
 
-// hopeless says that nothing but a person's change of budget or replicas lets the pod
-// go. A budget or a pod that belongs to an operator is left out: many of them keep a
-// budget closed on purpose and move their pod, or open the budget, once the node is
-// cordoned. So is a pod that ends by itself. A budget that the disruption controller cannot
-// work out is closed for a fault, not on purpose, whoever has the pod.
+// hopeless says that nothing but a person's change of budget, replicas or pod lets the pod go.
 func hopeless(pod *corev1.Pod, budgets []*policyv1.PodDisruptionBudget) bool {
-	if len(budgets) != 1 || !guarded(pod) || !never(budgets[0]) || metav1.GetControllerOf(budgets[0]) != nil {
+	if len(budgets) != 1 || !guarded(pod) || !never(budgets[0]) {
 		return false
 	}
 	if allows(budgets[0], pod) { // it is not ready, and may go for that
 		return false
 	}
-	return stays(pod) || (syncFault(budgets[0]) != "" && !endsByItself(pod))
+	return hope(budgets[0], pod) == ""
+}
+
+// hope is how the pod may come to leave although its budget never lets it, "" where it cannot.
+// A budget or a pod that belongs to an operator is no lost case: many of them keep a budget
+// closed on purpose and move their pod, or open the budget, once the node is cordoned. Nor is
+// a pod that ends by itself. A budget that the disruption controller cannot work out is closed
+// for a fault, not on purpose, whoever has the pod.
+func hope(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) string {
+	if by := metav1.GetControllerOf(b); by != nil {
+		return fmt.Sprintf("the budget is that of %s %s, which may open it once the node is cordoned", by.Kind, by.Name)
+	}
+	if endsByItself(pod) {
+		return "the pod has work that ends by itself, and then leaves"
+	}
+	if stays(pod) || syncFault(b) != "" {
+		return ""
+	}
+	owner := metav1.GetControllerOf(pod)
+	return fmt.Sprintf("the pod is that of %s %s, which may move it once the node is cordoned", owner.Kind, owner.Name)
 }
 
 // endsByItself says that the pod has work that comes to an end.
 func endsByItself(pod *corev1.Pod) bool {
 	owner := metav1.GetControllerOf(pod)
-	return owner != nil && owner.Kind == "Job"
+	if owner == nil {
+		return pod.Spec.RestartPolicy == corev1.RestartPolicyNever || pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure
+	}
+	return owner.Kind == "Job"
 }
 
-// stays says that the pod's controller leaves it where it is until something makes it go.
+// stays says that the pod is left where it is until something makes it go: by its controller, or since it has none.
 func stays(pod *corev1.Pod) bool {
 	owner := metav1.GetControllerOf(pod)
-	return owner != nil && slices.Contains(lasting, owner.APIVersion+" "+owner.Kind)
+	if owner == nil {
+		return !endsByItself(pod)
+	}
+	return slices.Contains(lasting, owner.APIVersion+" "+owner.Kind)
 }
 
 // lasting are the controllers whose pods stay until something makes them go.
@@ -86,7 +108,7 @@ func (r *run) giveUp() error {
 	if len(pods) == 0 {
 		return r.lost()
 	}
-	b := r.stillThere(pods)
+	b := r.stillThere("to wait longer does not help", pods)
 	b.Permanent = true
 	return b
 }

@@ -49,9 +49,9 @@ func (r *run) judgeNode(n *corev1.Node) {
 		switch ready.Status {
 		case corev1.ConditionUnknown:
 			r.health.unreachable = since
-			r.health.trouble = fmt.Sprintf("node %s has been unreachable since %s, and its kubelet ends no pod until it is back", n.Name, since.UTC().Format(time.RFC3339))
+			r.health.trouble = fmt.Sprintf("node %s has been unreachable since %s, and its kubelet ends no pod until it is back", n.Name, utc(since))
 		case corev1.ConditionFalse:
-			r.health.trouble = fmt.Sprintf("node %s has not been ready since %s (%s)", n.Name, since.UTC().Format(time.RFC3339), ready.Message)
+			r.health.trouble = fmt.Sprintf("node %s has not been ready since %s (%s)", n.Name, utc(since), ready.Message)
 		case corev1.ConditionTrue:
 		}
 	}
@@ -127,7 +127,7 @@ func (r *run) lateAt(e *entry) time.Time {
 }
 
 func (r *run) whyLate(e *entry) string {
-	text := "is to have ended by " + e.pod.DeletionTimestamp.UTC().Format(time.RFC3339)
+	text := "is to have ended by " + utc(e.pod.DeletionTimestamp.Time)
 	if r.health.trouble != "" {
 		text += "; " + r.health.trouble
 	}
@@ -166,7 +166,7 @@ func (r *run) lost() error {
 	if at := r.unreachableUntil(); at.IsZero() || time.Now().Before(at) {
 		return nil
 	}
-	return r.stillThere(r.remaining())
+	return r.stillThere("no pod ends before the node is back", r.remaining())
 }
 
 // nodeAlarm is when watchOver or lost have something to do next; far away when they do not.

@@ -28,7 +28,7 @@ func TestADrainOfAnUnreachableNodeEndsAndSaysWhatWouldHelp(t *testing.T) {
 	b := requireBlocked(t, err)
 	assert.Equal(t, drain.ReasonNodeUnreachable, b.Reason)
 	assert.False(t, b.Permanent, "the node may come back")
-	assert.Contains(t, b.Message, "shop/a")
+	assert.Contains(t, b.Message, ", and the drain ends before its timeout, since no pod ends before the node is back: shop/a")
 	assert.Contains(t, b.Message, "node host-1 has been unreachable since")
 	assert.Contains(t, b.Message, "drain.skipWaitForDeleteTimeout goes on without such pods")
 	w := <-warnings

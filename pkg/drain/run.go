@@ -26,6 +26,7 @@ type run struct {
 	results         chan attempt
 	inFlight        int
 	total           int
+	begun           bool      // pods may have been evicted: what comes from now on came in the middle of the drain
 	notBefore       time.Time // of the first eviction
 	nextFallback    time.Time
 	health          nodeState
@@ -46,7 +47,7 @@ func (r *run) drain(ctx context.Context) error {
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}
-	r.returns.begun = true
+	r.begun = true
 	r.leaveLoadBalancers()
 	for len(r.entries) > 0 || r.inFlight > 0 || r.unjudged != nil { // an answer may come after its pod has gone
 		if !time.Now().Before(r.deadline) {
@@ -96,7 +97,7 @@ func (r *run) sync(ctx context.Context) error {
 			r.emit(EventGone, e.pod, "", "")
 			continue
 		}
-		r.refresh(e, pod)
+		r.refresh(ctx, e, pod)
 	}
 	var refused []BlockedPod
 	r.unjudged = nil
@@ -120,8 +121,9 @@ func (r *run) sync(ctx context.Context) error {
 }
 
 // refresh takes over the pod's newest version. A pod that someone else has deleted only needs to be awaited.
-func (r *run) refresh(e *entry, pod *corev1.Pod) {
+func (r *run) refresh(ctx context.Context, e *entry, pod *corev1.Pod) {
 	e.pod = pod
+	r.reconsider(ctx, e)
 	if pod.DeletionTimestamp != nil && e.state != stateLeaving && e.state != stateEvicting {
 		e.leave()
 		r.result.Awaited++
@@ -155,9 +157,12 @@ func (r *run) admit(ctx context.Context, pod *corev1.Pod) (*BlockedPod, error) {
 		r.ignored[pod.UID] = true
 		return nil, nil
 	case verdictRefuse:
-		e.hold(reason, message)
-		b := e.blocked(nil)
-		return &b, nil
+		if !r.begun || reason == ReasonMissingPermission { // nothing is lost yet; or no pod can help it
+			e.hold(reason, message)
+			b := e.blocked(nil)
+			return &b, nil
+		}
+		e.refused = true
 	case verdictWait:
 		e.leave()
 		r.result.Awaited++
@@ -169,12 +174,36 @@ func (r *run) admit(ctx context.Context, pod *corev1.Pod) (*BlockedPod, error) {
 	if unreadable != nil {
 		r.emit(EventWarning, pod, ReasonDrainOrderUnreadable, unreadable.Error())
 	}
-	if verdict == verdictEvict && r.returns.note(pod) {
+	switch {
+	case verdict == verdictRefuse:
+		r.block(e, reason, message)
+	case verdict == verdictEvict && r.begun && r.returns.note(pod):
 		e.comesBack = true
 		r.block(e, ReasonPodsComeBack, comesBackMessage(pod))
 	}
-	r.refresh(e, pod)
+	r.refresh(ctx, e, pod)
 	return nil, nil
+}
+
+// reconsider judges anew a pod that came in the middle of the drain and may not be evicted:
+// a controller may have adopted it since. Without an answer it stays as it is.
+func (r *run) reconsider(ctx context.Context, e *entry) {
+	if !e.refused || e.state != stateBlocked || e.pod.DeletionTimestamp != nil {
+		return
+	}
+	verdict, reason, message, err := r.selector.judge(ctx, e.pod)
+	switch {
+	case err != nil:
+	case verdict == verdictRefuse:
+		r.block(e, reason, message)
+	case verdict == verdictEvict:
+		e.refused = false
+		e.queue()
+	case verdict == verdictIgnore:
+		delete(r.entries, e.pod.UID)
+		r.ignored[e.pod.UID] = true
+		r.emit(EventSkipped, e.pod, "", "is none of the pods that have to leave any more")
+	}
 }
 
 // startDue sends the evictions that may succeed now, and holds back those that may not.
@@ -208,7 +237,7 @@ func (r *run) startDue(ctx context.Context) {
 // charged for it, if any. What the budgets say decides, and the API server has the last
 // word: a pod that they hold is tried all the same now and then.
 func (r *run) due(e *entry, now time.Time) (bool, *policyv1.PodDisruptionBudget) {
-	if e.comesBack || e.state != stateQueued && e.state != stateBlocked {
+	if e.stays() || e.state != stateQueued && e.state != stateBlocked {
 		return false, nil
 	}
 	budgets := r.applying(e.pod)
@@ -350,7 +379,7 @@ func (r *run) alarm() time.Time {
 			if at := r.hopelessAt(e); !at.IsZero() {
 				sooner(at)
 			}
-		case e.state == stateBlocked:
+		case e.state == stateBlocked && !e.refused: // that one waits for news alone
 			sooner(e.next)
 		case e.state == stateLeaving && e.pod.DeletionTimestamp != nil && r.opts.SkipWaitForDeleteTimeout > 0:
 			sooner(e.pod.DeletionTimestamp.Add(r.opts.SkipWaitForDeleteTimeout + time.Millisecond))
@@ -371,13 +400,17 @@ func (r *run) expire(ctx context.Context) (done bool, err error) {
 		r.deleted = true
 		return false, r.deleteRemaining(ctx)
 	}
-	return false, r.stillThere(r.remaining())
+	return false, r.stillThere("", r.remaining())
 }
 
-func (r *run) stillThere(pods []BlockedPod) *Blocked {
+// stillThere says what is left; early is why the drain ends before its timeout, "" where it does not.
+func (r *run) stillThere(early string, pods []BlockedPod) *Blocked {
+	if early != "" {
+		early = ", and the drain ends before its timeout, since " + early
+	}
 	return &Blocked{
 		Reason:  gravestReason(pods),
-		Message: fmt.Sprintf("%d of %d pods are still on node %s after %s: %s", len(r.entries), r.total, r.node, time.Since(r.start).Round(time.Second), describe(pods)),
+		Message: fmt.Sprintf("%d of %d pods are still on node %s after %s%s: %s", len(r.entries), r.total, r.node, time.Since(r.start).Round(time.Second), early, describe(pods)),
 		Pods:    pods,
 	}
 }
@@ -396,10 +429,8 @@ func (r *run) deleteRemaining(ctx context.Context) error {
 	grace := time.Duration(0)
 	var errs []error
 	for _, e := range r.ordered() {
-		if s := e.pod.Spec.TerminationGracePeriodSeconds; s != nil {
-			grace = max(grace, time.Duration(*s)*time.Second)
-		}
-		if e.state == stateLeaving || e.comesBack { // another one would come for it
+		grace = max(grace, graceOf(e.pod))
+		if e.state == stateLeaving || e.stays() { // another one would come for it, or another policy keeps it
 			continue
 		}
 		if err := deletePod(ctx, r.client, e.pod); err != nil {

@@ -61,7 +61,7 @@ func (r *run) awaitVolumes(ctx context.Context) error {
 		}
 		if text := describeVolumes(r.result.Volumes); text != said {
 			said = text
-			r.say(EventWaiting, ReasonVolumesAttached, text+"; waiting until "+deadline.UTC().Format(time.RFC3339)+" for them to be detached")
+			r.say(EventWaiting, ReasonVolumesAttached, text+"; waiting until "+utc(deadline)+" for them to be detached")
 		}
 		select {
 		case <-r.wake:

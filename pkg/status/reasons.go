@@ -128,7 +128,12 @@ func RetryHint(machine string) string {
 	return "change the spec, or try again with: " + RetryCommand(machine)
 }
 
+// NextCommand names the machine, with its spec as it is now, as the next one of a pool whose strategy is Manual.
+func NextCommand(m *v1alpha1.Machine) string {
+	return fmt.Sprintf("kubectl annotate machine %s -n %s %s=%d --overwrite", m.Name, m.Namespace, v1alpha1.AnnotationNext, m.Generation)
+}
+
 // RetryCommand asks for another try at once.
 func RetryCommand(machine string) string {
-	return fmt.Sprintf("kubectl annotate machine %s refit.dev/retry=$(date +%%s) --overwrite", machine)
+	return "kubectl refit retry " + machine
 }

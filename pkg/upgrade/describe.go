@@ -26,7 +26,11 @@ func (s Step) object() string {
 	case s.Expect != nil:
 		return ""
 	}
-	return strings.TrimSpace(s.Unit + s.Hook + s.Pod + s.Reason)
+	text := strings.TrimSpace(s.Unit + s.Hook + s.Pod + s.Reason)
+	if s.Down {
+		text += ", which did not run before; it may stay down"
+	}
+	return text
 }
 
 func (s Step) packageList() string {

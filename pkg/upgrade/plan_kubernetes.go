@@ -163,10 +163,23 @@ func (p *planner) kubelet() error {
 			return err
 		}
 	}
-	if p.want.kubeletChanges || p.want.configChanges || p.kubeletStopped {
+	switch {
+	case p.want.kubeletChanges || p.want.configChanges:
 		p.restart(p.kubeletUnit())
+	case p.kubeletStopped:
+		p.startAgain()
 	}
 	return nil
+}
+
+// startAgain starts the kubelet that was stopped with the sandboxes. One that did not run
+// before is not what this plan is for: whether it comes up is not for the plan to fail on.
+func (p *planner) startAgain() {
+	p.restart(p.kubeletUnit())
+	if k := p.in.Facts.Kubelet; k == nil || k.down() {
+		p.steps[len(p.steps)-1].Down = true
+		p.find(warning(FindingKubeletDown, "the kubelet of this host does not run, and this plan brings no other: it is started again after the runtime, and the plan goes on whether it comes up or not; see why it does not run (journalctl -u kubelet)"))
+	}
 }
 
 func (p *planner) kubeletPackages() error {

@@ -1,6 +1,7 @@
 package upgrade
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -41,6 +42,36 @@ func TestARuntimeThatIsDownCanBeRepaired(t *testing.T) {
 		in := in
 		in.Assignment = runtimeOnly("1.7.28")
 		assert.Equal(t, []string{"Preflight", "ReloadUnits", "RestartUnit containerd.service", "Verify"}, outline(plan(t, in)))
+	})
+}
+
+func TestAKubeletThatIsDownDoesNotHoldUpItsRuntime(t *testing.T) {
+	down := workerFacts("v1.36.3", "1.7.28")
+	down.Kubelet = &ComponentFacts{Installed: "v1.36.3", Unit: "kubelet.service"}
+	in := PlanInput{Machine: "w1", Spec: worker(), Assignment: runtimeOnly("2.1.4"), Facts: down, Candidates: candidatesOf(nil, []string{"2.1.4"})}
+	in.Assignment.Skew = &v1alpha1.Skew{MinAPIServer: "v1.36.3"}
+	p := plan(t, in)
+	last := p.Steps[len(p.Steps)-2]
+	assert.Equal(t, Step{Kind: StepRestartUnit, Unit: "kubelet.service", Down: true}, last)
+	assert.Equal(t, "RestartUnit: kubelet.service, which did not run before; it may stay down", last.Describe())
+	assert.Empty(t, p.Steps[len(p.Steps)-1].Expect.Kubelet)
+	at := slices.IndexFunc(p.Findings, func(f Finding) bool { return f.Reason == FindingKubeletDown })
+	require.GreaterOrEqual(t, at, 0)
+	assert.Contains(t, p.Findings[at].Message, "whether it comes up or not")
+
+	t.Run("one that runs is insisted on", func(t *testing.T) {
+		in := in
+		in.Facts = workerFacts("v1.36.3", "1.7.28")
+		p := plan(t, in)
+		assert.Equal(t, Step{Kind: StepRestartUnit, Unit: "kubelet.service"}, p.Steps[len(p.Steps)-2])
+	})
+	t.Run("and so is one that the plan brings", func(t *testing.T) {
+		in := in
+		in.Assignment = kubeletTo("v1.36.4", "v1.36.4")
+		in.Assignment.Target.ContainerRuntime = containerdAt("2.1.4")
+		in.Candidates = candidatesOf([]string{"v1.36.4"}, []string{"2.1.4"})
+		p := plan(t, in)
+		assert.Equal(t, Step{Kind: StepRestartUnit, Unit: "kubelet.service"}, p.Steps[len(p.Steps)-2])
 	})
 }
 

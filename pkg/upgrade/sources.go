@@ -27,6 +27,16 @@ type CandidateSource struct {
 	// SignedBy is the keyring: the bare name of one on the host when it comes from
 	// spec, or what the host's own source file says, often a path.
 	SignedBy string `json:"signedBy,omitempty"`
+	// Unlikely says that nothing speaks for the source: it is not in spec, and by what is
+	// known of it it has none of the packages. It is looked into for what is nowhere else.
+	Unlikely bool `json:"unlikely,omitempty"`
+}
+
+// Likely is the request without its unlikely sources; false where that leaves all, or none.
+func (r CandidateRequest) Likely() (CandidateRequest, bool) {
+	all := len(r.Sources)
+	r.Sources = slices.DeleteFunc(slices.Clone(r.Sources), func(s CandidateSource) bool { return s.Unlikely })
+	return r, len(r.Sources) > 0 && len(r.Sources) < all
 }
 
 // Names of package sources that are published per minor: that of kubelet and kubeadm, and
@@ -277,7 +287,11 @@ func (s *sourceSet) request(asked []string) []CandidateSource {
 	})
 	var out []CandidateSource
 	for _, h := range s.now {
-		if c := s.candidate(h); (everywhere || h.spec != nil || offers(h.facts, asked)) && !slices.ContainsFunc(out, c.sameRepository) {
+		c := s.candidate(h)
+		c.Unlikely = h.spec == nil && !offers(h.facts, asked)
+		if at := slices.IndexFunc(out, c.sameRepository); at >= 0 {
+			out[at].Unlikely = out[at].Unlikely && c.Unlikely
+		} else if everywhere || !c.Unlikely {
 			out = append(out, c)
 		}
 	}

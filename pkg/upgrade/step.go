@@ -48,6 +48,7 @@ type Step struct {
 	Pod      string          `json:"pod,omitempty"`      // RestartStaticPod: the component, such as etcd
 	Hook     string          `json:"hook,omitempty"`     // RunHook
 	Reason   string          `json:"reason,omitempty"`   // Reboot
+	Down     bool            `json:"down,omitempty"`     // RestartUnit: it did not run before and nothing here mends it, so it is tried and not insisted on
 	Expect   *Expectation    `json:"expect,omitempty"`   // Preflight, Verify
 
 	// Irreversible says why a step has no inverse, for steps that cannot be undone.

@@ -2,6 +2,7 @@ package upgrade
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -36,10 +37,8 @@ func unsupportedFields(s *v1alpha1.RolloutStrategy) []string {
 	if s.RollingUpdate != nil {
 		ru = *s.RollingUpdate
 	}
-	add(s.Type != "" && s.Type != "RollingUpdate", fmt.Sprintf("type %s", s.Type))
-	add(ru.Canary != nil, "rollingUpdate.canary")
+	add(!slices.Contains([]string{"", v1alpha1.StrategyRollingUpdate, v1alpha1.StrategyManual}, s.Type), fmt.Sprintf("type %s", s.Type))
 	add(len(ru.Checks) > 0, "rollingUpdate.checks")
-	add(len(ru.Windows) > 0, "rollingUpdate.windows")
 	add(ru.MaxSurge != nil && *ru.MaxSurge != intstr.FromInt32(0) && *ru.MaxSurge != intstr.FromString("0%"), "rollingUpdate.maxSurge")
 	return fields
 }

@@ -48,6 +48,17 @@ func (l Log) Judge(rules Rules) Verdict {
 	return j.verdict
 }
 
+// Uncharged is the log as if the API server had taken no pod out of any budget: what the
+// judge finds in it shows that it would find an eviction that no budget was asked for.
+func (l Log) Uncharged() Log {
+	return l.where(func(e *Event) bool {
+		return e.User.Username != apiServer || e.ObjectRef.Resource != "poddisruptionbudgets"
+	})
+}
+
+// apiServer is who writes the budgets of evicted pods.
+const apiServer = "system:apiserver"
+
 type judge struct {
 	rules   Rules
 	pods    map[string]*corev1.Pod // by namespace and name, as of the event at hand
@@ -121,7 +132,7 @@ func chargeFor(versions []written, pod string, e *Event) *policyv1.PodDisruption
 		if _, disrupted := v.Status.DisruptedPods[pod]; !disrupted || i == 0 {
 			continue
 		}
-		if v.by.User.Username == "system:apiserver" && !v.by.Received.Before(e.Received) && !v.by.At.After(e.At) {
+		if v.by.User.Username == apiServer && !v.by.Received.Before(e.Received) && !v.by.At.After(e.At) {
 			return versions[i-1].PodDisruptionBudget
 		}
 	}

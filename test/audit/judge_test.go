@@ -62,6 +62,17 @@ func TestTheJudgeFindsWhatADrainMayNotDo(t *testing.T) {
 	}
 }
 
+func TestTheJudgeFindsEveryChargeThatIsLeftOut(t *testing.T) {
+	log, err := parse([]byte(line(1, "kubelet", "patch", "pods/status", "a", podIs("True")) +
+		line(2, "controller", "update", "poddisruptionbudgets/status", "web", budgetIs(10, 1, "")) +
+		line(5, "system:apiserver", "update", "poddisruptionbudgets/status", "web", budgetIs(11, 0, `"a":"2026-01-01T00:00:05Z"`)) +
+		line(5, "drainer", "create", "pods/eviction", "a", `{"kind":"Status"}`)))
+	require.NoError(t, err)
+	rules := Rules{Drainers: []string{"drainer"}}
+	require.Equal(t, Verdict{Evictions: 1, Charged: 1}, log.Judge(rules))
+	assert.Len(t, log.Uncharged().Judge(rules).Violations, 1)
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(line(1, "kubelet", "patch", "pods/status", "a", podIs("True")) + line(5, "drainer", "create", "pods/eviction", "a", `{}`)))
 	f.Add([]byte("{}\n{\"stage\":"))

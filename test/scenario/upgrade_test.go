@@ -21,6 +21,7 @@ import (
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/pkg/preview"
+	"github.com/refit-dev/refit/test/audit"
 	"github.com/refit-dev/refit/test/fleet/testfleet"
 )
 
@@ -46,6 +47,7 @@ func TestAFleetIsUpgradedInPlace(t *testing.T) {
 	t.Run("the plan that was shown before the edit is the one that was carried out", s.planIsCarriedOut)
 	t.Run("status shows what independent probes see", s.statusAgreesAfter)
 	t.Run("the application kept its budget and lost no pod without eviction", s.applicationKept)
+	t.Run("the audit log shows no eviction past a budget and no deletion", s.drainsKeptTheRules)
 	t.Run("nothing was rebooted", s.nothingRebooted)
 	t.Run("the operator's cordon is still there and ours are gone", s.cordons)
 	t.Run("each package was installed once", s.installedOnce)
@@ -355,6 +357,20 @@ func (s *story) applicationKept(t *testing.T) {
 		assert.True(t, g.Evicted, "%s on %s went away without eviction", g.Name, g.Node)
 	}
 	s.env.Say("application: %d samples, lowest %d of %d ready, %d evictions", len(samples), low.Ready, AppReplicas, len(gone))
+}
+
+// drainsKeptTheRules judges the coordinator by what the API server has written down, and then
+// the judge itself: without the API server's own writes of the budgets each eviction is a fault.
+func (s *story) drainsKeptTheRules(t *testing.T) {
+	log, err := s.env.Fleet.AuditLog()
+	require.NoError(t, err)
+	rules := audit.Rules{Drainers: []string{"system:serviceaccount:" + SystemNamespace + ":refit-coordinator"}}
+	v := log.Judge(rules)
+	assert.Empty(t, v.Violations)
+	assert.Zero(t, v.Deleted)
+	require.Positive(t, v.Charged, "pods of the application's budget were evicted")
+	assert.Len(t, log.Uncharged().Judge(rules).Violations, v.Charged)
+	s.env.Say("audit log: %d evictions accepted, %d of them out of a budget, %d refused", v.Evictions, v.Charged, v.Refused)
 }
 
 func (s *story) nothingRebooted(t *testing.T) {

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"slices"
 	"time"
 
 	"github.com/refit-dev/refit/pkg/upgrade"
@@ -69,6 +70,30 @@ type Baseline struct {
 	Runtime      string `json:"runtime,omitempty"`
 	// Holds among the packages that the plan touches.
 	Holds []string `json:"holds,omitempty"`
+	// Down are the units that the plan restarts and that did not work before it.
+	Down []string `json:"down,omitempty"`
+}
+
+// WasDown says that a unit did not work before the first step.
+func (r Record) WasDown(unit string) bool {
+	return r.Baseline != nil && slices.Contains(r.Baseline.Down, unit)
+}
+
+// StillDown are what the last tries of units said that did not work before.
+func (r Record) StillDown() []string {
+	var said []string
+	for _, list := range [][]StepRecord{r.Steps, r.Rollback} {
+		for i, s := range list {
+			step := s.Step
+			if step == nil {
+				step = &r.Operation.Plan.Steps[i]
+			}
+			if step.Down && s.State == StepDone && s.Message != "" {
+				said = append(said, s.Message)
+			}
+		}
+	}
+	return said
 }
 
 // StepRecord is one step and how it went.

@@ -23,10 +23,43 @@ func restartUnit(ctx context.Context, r Run) (string, error) {
 	if err := sandboxesStillStopped(ctx, r); err != nil {
 		return "", err
 	}
+	if r.Step.Down {
+		return tryUnit(ctx, r)
+	}
 	if err := r.Host.Units.Restart(ctx, unit); err != nil {
 		return "", afterFailedJob(ctx, r, fmt.Errorf("restarting %s: %w", unit, err))
 	}
 	return "", answers(ctx, r)
+}
+
+// tryUnit starts a unit that did not run before: that it does not run afterwards is what
+// was there, and is said, not failed on.
+func tryUnit(ctx context.Context, r Run) (string, error) {
+	jobErr := r.Host.Units.Restart(ctx, r.Step.Unit)
+	grace, cancel := context.WithTimeout(ctx, graceWithin(ctx))
+	defer cancel()
+	err := answers(grace, r)
+	var why *Failure
+	switch {
+	case ctx.Err() != nil:
+		return "", fmt.Errorf("waiting for %s: %w", r.Step.Unit, ctx.Err())
+	case err == nil:
+		return r.Step.Unit + " did not run before, and does now", nil
+	case errors.As(err, &why):
+		err = why
+	}
+	if jobErr != nil {
+		err = fmt.Errorf("%w (%w)", err, jobErr)
+	}
+	return fmt.Sprintf("%s did not run before, and does not now: %s", r.Step.Unit, Tidy(err.Error())), nil
+}
+
+// graceWithin leaves half of the step's time, so that the look ends before the step does.
+func graceWithin(ctx context.Context) time.Duration {
+	if deadline, bounded := ctx.Deadline(); bounded {
+		return min(failedJobGrace, time.Until(deadline)/2)
+	}
+	return failedJobGrace
 }
 
 // afterFailedJob looks for a short while whether the unit came up all the same, by its

@@ -5,11 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/refit-dev/refit/agent/host/command"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
+
+// fullDisk is what programs print of a file system without room.
+var fullDisk = regexp.MustCompile(`No space left on device|Disk quota exceeded|You don't have enough free space`)
 
 // What apt prints is the only place where it says why a fetch failed; the patterns
 // are apt's own untranslated texts, and an unknown one is a passing fault, never a success.
@@ -19,6 +23,8 @@ var fetchFailures = []struct {
 	terminal bool
 	advice   string
 }{
+	// A full disk makes apt doubt signatures and sources too, so it comes first.
+	{fullDisk, "NoSpace", false, "free some space"},
 	{regexp.MustCompile(`list of sources could not be read|Malformed (entry|line|stanza)`), "SourceInvalid", true, "apt does not understand the source"},
 	// It is no signature at all, so there is none to be renewed on the host.
 	{regexp.MustCompile(`Clearsigned file isn't valid, got 'NOSPLIT'|does the network require authentication`), "RepoUnreachable", false, "something else than the repository answers there: a proxy, or a page to log in"},
@@ -38,7 +44,6 @@ var fetchFailures = []struct {
 	// apt says this also of a repository that it could not reach, so it comes after those.
 	{regexp.MustCompile(`is not signed`), "RepoSignature", true, "unsigned repositories are never used"},
 	{regexp.MustCompile(`Hash Sum mismatch|File has unexpected size`), "DigestMismatch", false, "the mirror may be in the middle of a sync"},
-	{regexp.MustCompile(`No space left on device`), "NoSpace", false, "free some space"},
 	{regexp.MustCompile(`Could not get lock`), "PackageLockHeld", false, "wait for the other package manager"},
 }
 
@@ -77,7 +82,7 @@ func transactionFailure(result command.Result, err error) error {
 	}
 	why := *failure
 	why.Tail = command.Tail(strings.Join(kept, "\n"), maxWhy)
-	if strings.Contains(result.Stderr, "No space left on device") {
+	if fullDisk.MatchString(result.Stderr) {
 		return wait("NoSpace", "%v; free some space", &why)
 	}
 	return &why
@@ -86,15 +91,23 @@ func transactionFailure(result command.Result, err error) error {
 // maxWhy is what a status has room for, with what becomes of the host after it.
 const maxWhy = 500
 
-// complaints are the error and warning lines of apt, without progress and notes.
+// telling are the warnings of a fetch that say why it failed; the others are about sources that are well.
+var telling = regexp.MustCompile(`Failed to fetch|GPG error|index files failed|signature`)
+
+// complaints are the lines of apt that say what failed and why, without progress, notes and
+// warnings about anything else, each once.
 func complaints(output string) string {
 	var kept []string
 	for line := range strings.Lines(output) {
 		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "E: ") || strings.HasPrefix(line, "W: ") || strings.HasPrefix(line, "Err:") {
-			if !strings.Contains(line, "sandbox") {
-				kept = append(kept, line)
-			}
+		switch {
+		case strings.HasPrefix(line, "E: "), strings.HasPrefix(line, "Err:"):
+		case strings.HasPrefix(line, "W: ") && telling.MatchString(line) && !strings.Contains(line, "sandbox"):
+		default:
+			continue
+		}
+		if !slices.Contains(kept, line) {
+			kept = append(kept, line)
 		}
 	}
 	return strings.Join(kept, "; ")

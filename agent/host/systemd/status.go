@@ -41,6 +41,12 @@ func (s Status) Running() bool {
 	return false
 }
 
+// Alive says whether the unit's main process is there, or is about to be. A unit that is
+// stopping goes on without it until its last process has ended.
+func (s Status) Alive() bool {
+	return s.Running() && (s.MainPID != 0 || s.ActiveState == "activating")
+}
+
 // Status reads a service unit. A unit that does not exist is no error: LoadState says not-found.
 func (m *Manager) Status(ctx context.Context, unit string) (Status, error) {
 	conn, err := m.connect(ctx)

@@ -52,6 +52,23 @@ func TestRunningKnowsTheStatesOfSystemd(t *testing.T) {
 	}
 }
 
+func TestAUnitOutlivesItsMainProcess(t *testing.T) {
+	for name, tc := range map[string]struct {
+		status Status
+		want   bool
+	}{
+		"its process is there":                       {Status{ActiveState: "active", SubState: "running", MainPID: 7}, true},
+		"its process is being stopped":               {Status{ActiveState: "deactivating", SubState: "stop-sigterm", MainPID: 7}, true},
+		"what its process has left is being ended":   {Status{ActiveState: "deactivating", SubState: "final-sigkill"}, false},
+		"its process is about to be":                 {Status{ActiveState: "activating", SubState: "start"}, true},
+		"nothing is left of it but how it has ended": {Status{ActiveState: "active", SubState: "exited"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, tc.want, tc.status.Alive())
+		})
+	}
+}
+
 func TestAnEndBySignalIsNotAnExitCode(t *testing.T) {
 	assert.Equal(t, Exit{Result: "exit-code", Code: 3}, exitOf(Status{Result: "exit-code", ExitCode: 1, ExitStatus: 3}))
 	assert.Equal(t, Exit{Result: "signal", Code: -1, Signal: 9}, exitOf(Status{Result: "signal", ExitCode: 2, ExitStatus: 9}))

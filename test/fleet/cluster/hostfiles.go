@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/refit-dev/refit/test/audit"
 	"github.com/refit-dev/refit/test/fleet/daemon"
 	"github.com/refit-dev/refit/test/fleet/hosts"
 )
@@ -68,7 +69,7 @@ func hostFiles(h hosts.Host, pauseImage string) ([]hosts.File, error) {
 		{Path: "/etc/containerd/certs.d/" + daemon.RegistryHost + "/hosts.toml", Content: []byte(registryConfig), Mode: 0o644},
 		{Path: "/etc/crictl.yaml", Content: []byte("runtime-endpoint: " + criSocket + "\n"), Mode: 0o644},
 		{Path: "/etc/cni/net.d/10-fleet.conflist", Content: []byte(cniConfig(h)), Mode: 0o644},
-		{Path: auditPolicyFile, Content: []byte(auditPolicy), Mode: 0o644},
+		{Path: auditPolicyFile, Content: audit.Bodies, Mode: 0o644},
 		{Path: "/etc/systemd/system/" + cgroupUnit, Content: []byte(cgroupUnitText(v1)), Mode: 0o644},
 	}, nil
 }

@@ -4,12 +4,13 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"github.com/refit-dev/refit/test/audit"
 	"github.com/refit-dev/refit/test/fleet/cluster"
 )
 
-// AuditLog is what the API servers of the fleet's control planes have written down, one after another.
+// AuditLog is what the API servers of the fleet's control planes have written down, in the order of their answers.
 func (f *Fleet) AuditLog() (audit.Log, error) {
 	var out audit.Log
 	for _, h := range f.Hosts() {
@@ -22,5 +23,6 @@ func (f *Fleet) AuditLog() (audit.Log, error) {
 		}
 		out = append(out, log...)
 	}
+	slices.SortStableFunc(out, func(a, b audit.Event) int { return a.At.Compare(b.At) })
 	return out, nil
 }

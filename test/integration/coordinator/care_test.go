@@ -192,7 +192,7 @@ func TestAFailureGivesTheNodeBackAndPausesThePoolUntilRetry(t *testing.T) {
 	w.until("the node is well and is given back", func() bool { return !w.node("w1").Spec.Unschedulable })
 	w.until("the phase is Failed", func() bool { return w.machine("w1").Status.Phase == v1alpha1.PhaseFailed })
 	w.until("Stalled says what failed", func() bool { return w.condition("w1", v1alpha1.ConditionStalled).Reason == "VerifyFailed" })
-	assert.Contains(t, w.condition("w1", v1alpha1.ConditionStalled).Message, "refit.dev/retry")
+	assert.Contains(t, w.condition("w1", v1alpha1.ConditionStalled).Message, "kubectl refit retry w1")
 	m := w.machine("w1")
 	assert.Equal(t, "RolledBack", m.Status.RolloutFailure.Class)
 	require.Len(t, m.Status.History, 1)

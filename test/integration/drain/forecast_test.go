@@ -8,8 +8,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -93,6 +95,46 @@ func alwaysAllow(n int) policyv1.PodDisruptionBudgetSpec {
 	return policyv1.PodDisruptionBudgetSpec{MinAvailable: ints(n), UnhealthyPodEvictionPolicy: &always}
 }
 
+// ofJob is the ownership of a Job that exists.
+func (s *space) ofJob() func(*corev1.Pod) {
+	s.t.Helper()
+	job, err := s.client.BatchV1().Jobs(s.name).Create(s.t.Context(), &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: "job"},
+		Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "c", Image: "i"}},
+		}}},
+	}, metav1.CreateOptions{})
+	require.NoError(s.t, err)
+	return func(p *corev1.Pod) {
+		p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}
+	}
+}
+
+// unsynced makes a budget and waits until the disruption controller has failed to work it out.
+func (s *space) unsynced(spec policyv1.PodDisruptionBudgetSpec) {
+	s.t.Helper()
+	spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
+	_, err := s.client.PolicyV1().PodDisruptionBudgets(s.name).Create(s.t.Context(), &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: spec}, metav1.CreateOptions{})
+	require.NoError(s.t, err)
+	require.Eventually(s.t, func() bool {
+		b, err := s.client.PolicyV1().PodDisruptionBudgets(s.name).Get(s.t.Context(), "web", metav1.GetOptions{})
+		if err != nil {
+			return false
+		}
+		c := meta.FindStatusCondition(b.Status.Conditions, policyv1.DisruptionAllowedCondition)
+		return c != nil && c.Reason == policyv1.SyncFailedReason
+	}, 20*time.Second, 20*time.Millisecond, "the disruption controller's failure")
+}
+
+// end is the kubelet's word that the pod has done its work.
+func (s *space) end(name string) {
+	s.t.Helper()
+	s.patchStatus(name, `{"status":{"phase":"Succeeded"}}`)
+}
+
+// force lets pods go that nothing makes anew.
+var force = drain.Options{UnmanagedPods: drain.ActionEvict}
+
 var cases = map[string]foreseen{
 	"no budget": {build: func(s *space) { s.webs(node, true, "a", "b") }, outlook: drain.OutlookNow},
 	"room for all": {outlook: drain.OutlookNow, build: func(s *space) {
@@ -164,6 +206,35 @@ var cases = map[string]foreseen{
 		s.pod("a", node, "web", true, func(p *corev1.Pod) {
 			p.Spec.Volumes = []corev1.Volume{{Name: "d", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
 		})
+	}},
+	"a bare pod of a budget that is closed": {outlook: drain.OutlookNever, reason: drain.ReasonEvictionBlocked, opts: force, build: func(s *space) {
+		s.pod("a", node, "web", true, bare)
+		s.guard("web", minAvailable(1), 1, 0, 1)
+	}},
+	"bare pods of a budget that closes with the first of them": {outlook: drain.OutlookNever, reason: drain.ReasonEvictionBlocked, opts: force, build: func(s *space) {
+		s.pod("a", node, "web", true, bare)
+		s.pod("b", node, "web", true, bare)
+		s.guard("web", minAvailable(1), 2, 1, 2)
+	}},
+	"a bare pod of a closed budget that ends by itself": {outlook: drain.OutlookWait, reason: drain.ReasonEvictionBlocked, opts: force, clear: func(s *space) { s.end("a") }, build: func(s *space) {
+		s.pod("a", node, "web", true, bare, func(p *corev1.Pod) { p.Spec.RestartPolicy = corev1.RestartPolicyNever })
+		s.guard("web", minAvailable(1), 1, 0, 1)
+	}},
+	"a Job's pod of a budget that the controller cannot work out": {outlook: drain.OutlookWait, reason: drain.ReasonEvictionBlocked, clear: func(s *space) { s.end("a") }, build: func(s *space) {
+		s.pod("a", node, "web", true, s.ofJob())
+		s.unsynced(policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ints(0)})
+	}},
+	"a ReplicaSet's pod beside one of a Job, of such a budget": {outlook: drain.OutlookNever, reason: drain.ReasonEvictionBlocked, build: func(s *space) {
+		s.pod("a", node, "web", true, s.replicaSet(1))
+		s.pod("b", other, "web", true, s.ofJob())
+		s.unsynced(policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ints(0)})
+	}},
+	"an unwell pod that may always go, of such a budget": {outlook: drain.OutlookNow, build: func(s *space) {
+		s.pod("a", node, "web", false, s.replicaSet(1))
+		s.crash("a")
+		s.pod("b", other, "web", true, s.ofJob())
+		always := policyv1.AlwaysAllow
+		s.unsynced(policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ints(0), UnhealthyPodEvictionPolicy: &always})
 	}},
 	"a single replica under the policy Proceed": {outlook: drain.OutlookWait, reason: drain.ReasonEvictionBlocked, opts: drain.Options{OnTimeout: drain.ActionProceed, Timeout: time.Second}, build: func(s *space) {
 		s.webs(node, true, "a")
