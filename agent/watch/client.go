@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/pkg/status"
 )
 
 // FieldManager is the agent's name in the managed fields of a Machine.
@@ -68,13 +69,13 @@ func (c *Client) Get(ctx context.Context) (*v1alpha1.Machine, error) {
 	return machine, nil
 }
 
-// ApplyStatus makes status everything that the agent says of its Machine: a field of
+// ApplyStatus makes machineStatus everything that the agent says of its Machine: a field of
 // an earlier apply that is missing here is removed. With a resourceVersion the write
 // happens only if the Machine is still at that version; else it is a conflict.
-func (c *Client) ApplyStatus(ctx context.Context, status v1alpha1.MachineStatus, resourceVersion string) (*v1alpha1.Machine, error) {
+func (c *Client) ApplyStatus(ctx context.Context, machineStatus v1alpha1.MachineStatus, resourceVersion string) (*v1alpha1.Machine, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	body, err := json.Marshal(applyBody(c.namespace, c.name, resourceVersion, status))
+	body, err := applyBody(c.namespace, c.name, resourceVersion, machineStatus)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the status of Machine %s/%s: %w", c.namespace, c.name, err)
 	}
@@ -92,15 +93,19 @@ func (c *Client) ApplyStatus(ctx context.Context, status v1alpha1.MachineStatus,
 }
 
 // applyBody has no spec: a Machine's own JSON form would claim an empty one.
-func applyBody(namespace, name, resourceVersion string, status v1alpha1.MachineStatus) map[string]any {
+func applyBody(namespace, name, resourceVersion string, machineStatus v1alpha1.MachineStatus) ([]byte, error) {
 	metadata := map[string]string{"name": name, "namespace": namespace}
 	if resourceVersion != "" {
 		metadata["resourceVersion"] = resourceVersion
 	}
-	return map[string]any{
-		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Machine",
-		"metadata": metadata, "status": status,
+	fields, err := status.Fields(machineStatus)
+	if err != nil {
+		return nil, err
 	}
+	return json.Marshal(map[string]any{
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Machine",
+		"metadata": metadata, "status": fields,
+	})
 }
 
 func (c *Client) list(ctx context.Context) (*v1alpha1.MachineList, error) {

@@ -2,7 +2,6 @@ package machine
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
@@ -59,13 +58,9 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope) error {
 }
 
 func applyConfiguration(read *v1alpha1.Machine, want ownedStatus) (*unstructured.Unstructured, error) {
-	data, err := json.Marshal(want)
+	fields, err := status.Fields(want)
 	if err != nil {
-		return nil, fmt.Errorf("encoding the status of Machine %s: %w", read.Name, err)
-	}
-	var fields map[string]any
-	if err := json.Unmarshal(data, &fields); err != nil {
-		return nil, fmt.Errorf("encoding the status of Machine %s: %w", read.Name, err)
+		return nil, fmt.Errorf("the status of Machine %s: %w", read.Name, err)
 	}
 	u := &unstructured.Unstructured{Object: map[string]any{"status": fields}}
 	u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Machine"))

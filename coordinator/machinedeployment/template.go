@@ -64,7 +64,25 @@ func fieldsOf(template *v1alpha1.MachineTemplateSpec) (map[string]any, error) {
 	if err := json.Unmarshal(data, &fields); err != nil {
 		return nil, fmt.Errorf("encoding the template: %w", err)
 	}
+	dropEmpty(fields)
 	return fields, nil
+}
+
+// dropEmpty leaves out objects that say nothing, which wish for nothing either: where an earlier template said something
+// there, the API server would make null of {} (see status.Fields). What a kubelet's configuration says of maps stays.
+func dropEmpty(fields map[string]any) {
+	for name, value := range fields {
+		below, ok := value.(map[string]any)
+		if !ok {
+			continue
+		}
+		if name != "configuration" {
+			dropEmpty(below)
+		}
+		if len(below) == 0 {
+			delete(fields, name)
+		}
+	}
 }
 
 var conflictManager = regexp.MustCompile(`^conflict with "([^"]*)"`)

@@ -168,7 +168,8 @@ func (f *Facts) ObservedKubelet(spec v1alpha1.MachineSpec) *v1alpha1.ObservedKub
 	if err != nil || wish.empty() {
 		return out
 	}
-	if data, err := json.Marshal(restricted(wish.Configuration, k.effective())); err == nil {
+	effective := restricted(wish.Configuration, k.effective())
+	if data, err := json.Marshal(effective); err == nil && len(effective) > 0 {
 		out.Configuration = &runtime.RawExtension{Raw: data}
 	}
 	return out
@@ -269,7 +270,11 @@ func restricted(wish, effective map[string]any) map[string]any {
 		below, isMap := want.(map[string]any)
 		under, both := have.(map[string]any)
 		if isMap && both {
-			have = restricted(below, under)
+			part := restricted(below, under)
+			if len(part) == 0 && len(below) > 0 {
+				continue
+			}
+			have = part
 		}
 		out[name] = have
 	}

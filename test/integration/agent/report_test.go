@@ -11,11 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/refit-dev/refit/agent"
 	"github.com/refit-dev/refit/agent/planning"
 	"github.com/refit-dev/refit/agent/report"
+	"github.com/refit-dev/refit/agent/watch"
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/pkg/upgrade"
 	"github.com/refit-dev/refit/test/integration/apiserver"
@@ -269,5 +271,40 @@ func TestAgentCredentialReachesItsOwnMachineOnly(t *testing.T) {
 		"delete its object": func() error { return mine.Delete(t.Context(), c.name, metav1.DeleteOptions{}) },
 	} {
 		assert.Error(t, try(), what)
+	}
+}
+
+func TestWhatAHostNoLongerKnowsIsWrittenAsUnknown(t *testing.T) {
+	full := v1alpha1.MachineStatus{
+		Host: &v1alpha1.HostIdentity{MachineID: "0123456789abcdef0123456789abcdef"},
+		Versions: &v1alpha1.ObservedVersions{
+			Kubelet: oldVersion, ControlPlane: &v1alpha1.ObservedControlPlane{APIServer: oldVersion},
+			ContainerRuntime: &v1alpha1.ObservedRuntime{Name: "containerd", Version: "1.7.28"},
+		},
+		OS:      &v1alpha1.ObservedOS{ID: "debian", Kernel: "6.1.0-28-amd64"},
+		Kubelet: &v1alpha1.ObservedKubelet{DropIn: "sha256:1", Configuration: &runtime.RawExtension{Raw: []byte(`{"maxPods":77}`)}},
+	}
+	for name, less := range map[string]func(*v1alpha1.MachineStatus){
+		"the whole host":         func(s *v1alpha1.MachineStatus) { s.Host = &v1alpha1.HostIdentity{} },
+		"all versions":           func(s *v1alpha1.MachineStatus) { s.Versions = &v1alpha1.ObservedVersions{} },
+		"the control plane":      func(s *v1alpha1.MachineStatus) { s.Versions.ControlPlane = &v1alpha1.ObservedControlPlane{} },
+		"the runtime":            func(s *v1alpha1.MachineStatus) { s.Versions.ContainerRuntime = &v1alpha1.ObservedRuntime{} },
+		"the system":             func(s *v1alpha1.MachineStatus) { s.OS = &v1alpha1.ObservedOS{} },
+		"the kubelet's settings": func(s *v1alpha1.MachineStatus) { s.Kubelet = &v1alpha1.ObservedKubelet{} },
+		"one kind of settings":   func(s *v1alpha1.MachineStatus) { s.Kubelet.Configuration = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t)
+			client, err := watch.NewClient(c.srv.As(t, "system:node:"+c.name, "system:nodes"), namespace, c.name)
+			require.NoError(t, err)
+			_, err = client.ApplyStatus(t.Context(), full, "")
+			require.NoError(t, err)
+			want := *full.DeepCopy()
+			less(&want)
+			_, err = client.ApplyStatus(t.Context(), want, "")
+			require.NoError(t, err)
+			got := c.machine().Status
+			assert.Equal(t, report.None, report.Compare(got, want), "%+v", got)
+		})
 	}
 }
