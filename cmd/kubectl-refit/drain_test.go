@@ -2,9 +2,12 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
+	"os"
+	"os/exec"
+	"os/signal"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -120,29 +123,38 @@ func TestADrainByHandNeedsNoRefitAndGivesBackWhatItCannotDrain(t *testing.T) {
 	})
 }
 
-// interrupted is Ctrl-C while a budget holds a pod.
+// interrupted is Ctrl-C to the real program while a budget holds a pod.
 func (d *desk) interrupted(node string) {
 	d.Helper()
-	var out bytes.Buffer
-	ctx, cancel := context.WithCancel(d.Context())
-	root := newRoot(streams{out: &untilSeen{Buffer: &out, text: "blocked since", then: cancel}, err: &bytes.Buffer{}})
-	root.SetArgs([]string{"--kubeconfig", d.kubeconfig, "--cache-dir", d.TempDir(), "drain", node})
-	err := root.ExecuteContext(ctx)
-	require.ErrorContains(d, err, "interrupted")
-	assert.Equal(d, usage.ExitFault, exitCode(err))
+	var stop os.Signal = os.Interrupt
+	if signal.Ignored(stop) { // as a background job of a shell has it, and hands it down
+		stop = syscall.SIGTERM
+	}
+	self, err := os.Executable()
+	require.NoError(d, err)
+	var out, errs bytes.Buffer
+	cmd := exec.CommandContext(d.Context(), self, "--kubeconfig", d.kubeconfig, "--cache-dir", d.TempDir(), "drain", node)
+	cmd.Env = append(os.Environ(), asProgram+"=1")
+	cmd.Stdout = &untilSeen{out: &out, text: "blocked since", then: func() { _ = cmd.Process.Signal(stop) }}
+	cmd.Stderr = &errs
+	var exit *exec.ExitError
+	require.ErrorAs(d, cmd.Run(), &exit)
+	assert.Equal(d, usage.ExitFault, exit.ExitCode())
+	assert.Contains(d, errs.String(), "error: interrupted")
 	assert.Contains(d, out.String(), "node/"+node+" uncordoned: it takes pods again")
 	assert.True(d, d.schedulable(node))
 }
 
+// untilSeen only writes: io.Copy would go past Write if it could read, too.
 type untilSeen struct {
-	*bytes.Buffer
+	out  *bytes.Buffer
 	text string
 	then func()
 }
 
 func (u *untilSeen) Write(p []byte) (int, error) {
-	n, err := u.Buffer.Write(p)
-	if strings.Contains(u.String(), u.text) {
+	n, err := u.out.Write(p)
+	if strings.Contains(u.out.String(), u.text) {
 		u.then()
 	}
 	return n, err

@@ -101,6 +101,7 @@ func TestWhoeverTakesACordonBackIsGivenWay(t *testing.T) {
 	}{
 		"ours":                     {mark: v1alpha1.AnnotationCordonedBy, taken: true},
 		"one that was there":       {mark: v1alpha1.AnnotationFoundCordonedBy, taken: true},
+		"ours, with its marker":    {mark: v1alpha1.AnnotationExcludedBy, taken: true},
 		"one that is there still":  {mark: v1alpha1.AnnotationFoundCordonedBy, unschedulable: true},
 		"one that another found":   {mark: v1alpha1.AnnotationFoundCordonedBy, owner: "g0"},
 		"none, and none was found": {mark: "example.com/other"},

@@ -44,7 +44,7 @@ func (r *Reconciler) giveWay(ctx context.Context, s *scope) (outcome, error) {
 func uncordoned(s *scope) bool {
 	slot, node := s.slot(), s.node()
 	return slot != nil && node != nil && !node.Unschedulable &&
-		(node.CordonedBy == slot.GrantID || node.FoundCordonedBy == slot.GrantID)
+		(node.CordonedBy == slot.GrantID || node.FoundCordonedBy == slot.GrantID || node.ExcludedBy == slot.GrantID)
 }
 
 // yield records when to try again, and then gives the slot back.

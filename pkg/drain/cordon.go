@@ -78,10 +78,13 @@ func Cordon(ctx context.Context, client kubernetes.Interface, node, owner string
 	return out, nil
 }
 
-// takenBack says that the node is schedulable, though the owner has cordoned it or found it cordoned.
+// takenBack says that the node is schedulable, though the owner has cordoned it or found it
+// cordoned. The exclusion from load balancers tells too, since it is one write with the cordon:
+// whoever takes the cordon back may have taken its marker with it.
 func takenBack(n *corev1.Node, owner string) bool {
+	a := n.Annotations
 	return !n.Spec.Unschedulable && owner != "" &&
-		(n.Annotations[v1alpha1.AnnotationCordonedBy] == owner || n.Annotations[v1alpha1.AnnotationFoundCordonedBy] == owner)
+		(a[v1alpha1.AnnotationCordonedBy] == owner || a[v1alpha1.AnnotationFoundCordonedBy] == owner || a[v1alpha1.AnnotationExcludedBy] == owner)
 }
 
 // excludable says whether the node's exclusion from load balancers is the owner's, or may

@@ -182,6 +182,30 @@ func TestAForeignCordonThatIsTakenBackIsNotDoneAgainForTheSameOwner(t *testing.T
 	assert.True(t, read().Spec.Unschedulable)
 }
 
+func TestACordonThatIsTakenBackWithItsMarkerIsNotDoneAgainForTheSameOwner(t *testing.T) {
+	c := fake.NewClientset(nodeWith(false, ""))
+	_, err := drain.Cordon(t.Context(), c, node, "g1", drain.ExcludeFromLoadBalancers)
+	require.NoError(t, err)
+	n, err := c.CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{})
+	require.NoError(t, err)
+	n.Spec.Unschedulable = false
+	delete(n.Annotations, v1alpha1.AnnotationCordonedBy)
+	_, err = c.CoreV1().Nodes().Update(t.Context(), n, metav1.UpdateOptions{})
+	require.NoError(t, err)
+
+	got, err := drain.Cordon(t.Context(), c, node, "g1", drain.ExcludeFromLoadBalancers)
+	require.NoError(t, err)
+	assert.Equal(t, drain.CordonResult{Uncordoned: true}, got)
+	disowned, err := drain.Disown(t.Context(), c, node, "g1")
+	require.NoError(t, err)
+	assert.True(t, disowned)
+	n, err = c.CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{})
+	require.NoError(t, err)
+	assert.False(t, n.Spec.Unschedulable)
+	assert.Empty(t, n.Annotations)
+	assert.NotContains(t, n.Labels, corev1.LabelNodeExcludeBalancers)
+}
+
 func TestTheMarkOnAForeignCordonGoesAndTheCordonStays(t *testing.T) {
 	c := fake.NewClientset(nodeWith(true, ""))
 	_, err := drain.Cordon(t.Context(), c, node, "g1", drain.KeepInLoadBalancers)

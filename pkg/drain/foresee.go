@@ -145,20 +145,8 @@ func (f *foresight) pod(j judged) (PodForecast, *policyv1.PodDisruptionBudget) {
 // under says whether the budget lets the pod go, counting what it has let go before.
 func (f *foresight) under(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) (Outlook, string) {
 	switch {
-	case allows(b, pod) && (!ready(pod) || f.taken[b.UID] < b.Status.DisruptionsAllowed):
-		if ready(pod) { // any other takes nothing from the budget
-			f.taken[b.UID]++
-		}
-		if metav1.GetControllerOf(pod) == nil {
-			f.lost[b.UID]++
-		}
-		return OutlookNow, ""
-	case allows(b, pod) && f.closes(b) && hope(b, pod) == "":
-		return OutlookNever, fmt.Sprintf("budget %s allows %d disruptions, and none after that, since nothing makes another pod in place of those that go; delete them, or let the budget allow more", b.Name, b.Status.DisruptionsAllowed)
-	case allows(b, pod) && f.opts.OnlyNode && stays(pod):
-		return OutlookNever, fmt.Sprintf("budget %s allows %d disruptions, and no other node takes the replacement of a pod of this one", b.Name, b.Status.DisruptionsAllowed)
 	case allows(b, pod):
-		return OutlookWait, fmt.Sprintf("budget %s allows %d disruptions at a time", b.Name, b.Status.DisruptionsAllowed)
+		return f.inTurn(b, pod)
 	case hopeless(pod, []*policyv1.PodDisruptionBudget{b}):
 		return OutlookNever, explain(b, pod)
 	case never(b):
@@ -167,6 +155,27 @@ func (f *foresight) under(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) (Out
 		return OutlookNever, explain(b, pod)
 	}
 	return OutlookWait, explain(b, pod)
+}
+
+// inTurn says whether the pod is one of those that an open budget lets go at once, and what becomes of the others.
+func (f *foresight) inTurn(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) (Outlook, string) {
+	switch allowed := b.Status.DisruptionsAllowed; {
+	case !ready(pod) || f.taken[b.UID] < allowed:
+		if ready(pod) { // any other takes nothing from the budget
+			f.taken[b.UID]++
+		}
+		if metav1.GetControllerOf(pod) == nil {
+			f.lost[b.UID]++
+		}
+		return OutlookNow, ""
+	case f.closes(b) && hope(b, pod) == "":
+		return OutlookNever, fmt.Sprintf("budget %s allows %d disruptions, and none after that, since nothing makes another pod in place of those that go; "+
+			"delete them, or let the budget allow more", b.Name, allowed)
+	case f.opts.OnlyNode && stays(pod):
+		return OutlookNever, fmt.Sprintf("budget %s allows %d disruptions, and no other node takes the replacement of a pod of this one", b.Name, allowed)
+	default:
+		return OutlookWait, fmt.Sprintf("budget %s allows %d disruptions at a time", b.Name, allowed)
+	}
 }
 
 // closes says that the budget needs every pod that is left of it once those have gone that it allows now.

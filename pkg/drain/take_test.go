@@ -72,9 +72,13 @@ func TestNoPodIsEvictedBeforeLoadBalancersHaveHadTheirTime(t *testing.T) {
 	assert.Equal(t, drain.ReasonLoadBalancers, (<-waiting).Reason)
 }
 
+// excludedNode is cordoned by the owner of the marker too: that is one write.
 func excludedNode(label bool, marker string) *corev1.Node {
-	n := nodeWith(false, "")
-	n.Labels, n.Annotations = map[string]string{}, map[string]string{}
+	n := nodeWith(marker != "", marker)
+	n.Labels = map[string]string{}
+	if n.Annotations == nil {
+		n.Annotations = map[string]string{}
+	}
 	if label {
 		n.Labels[corev1.LabelNodeExcludeBalancers] = ""
 	}

@@ -69,7 +69,8 @@ func TestAForeignCordonIsCountedDrainedAndStillThereAtTheEnd(t *testing.T) {
 	assert.True(t, w.node("w2").Spec.Unschedulable)
 }
 
-func TestAPersonsUncordonDuringTheDrainEndsItForAWhile(t *testing.T) {
+// drainsAlone has w1 drain, which does not end until its pods may, and no other machine go.
+func drainsAlone(t *testing.T) *world {
 	w := fleetOfThree(t)
 	w.hosts["w1"].set(func(h *host) { h.stuckPods = true })
 	for _, other := range []string{"w2", "w3"} {
@@ -79,6 +80,40 @@ func TestAPersonsUncordonDuringTheDrainEndsItForAWhile(t *testing.T) {
 	w.pool("workers", workerAt(newK8s))
 	w.start()
 	w.until("w1 drains", func() bool { return w.node("w1").Spec.Unschedulable })
+	return w
+}
+
+func TestACordonWhoseMarkerAPersonTakesOffDuringTheDrainIsTheirs(t *testing.T) {
+	w := drainsAlone(t)
+	n := w.node("w1")
+	before := n.DeepCopy()
+	delete(n.Annotations, v1alpha1.AnnotationCordonedBy)
+	require.NoError(t, w.admin.Patch(context.Background(), n, client.MergeFrom(before)))
+	w.until("it is noticed", func() bool { return w.node("w1").Annotations[v1alpha1.AnnotationFoundCordonedBy] != "" })
+	w.hosts["w1"].set(func(h *host) { h.stuckPods = false })
+	w.untilUpToDate("w1")
+	w.until("nothing of ours is left on the node", func() bool { return len(w.node("w1").Annotations) == 0 })
+	assert.True(t, w.node("w1").Spec.Unschedulable, "the cordon stays")
+	assert.NotContains(t, w.node("w1").Labels, corev1.LabelNodeExcludeBalancers)
+	assert.Len(t, w.hosts["w1"].ranUnder(), 1)
+}
+
+func TestAPersonsUncordonThatTakesTheMarkerTooEndsTheDrain(t *testing.T) {
+	w := drainsAlone(t)
+	n := w.node("w1")
+	before := n.DeepCopy()
+	delete(n.Annotations, v1alpha1.AnnotationCordonedBy)
+	n.Spec.Unschedulable = false
+	require.NoError(t, w.admin.Patch(context.Background(), n, client.MergeFrom(before)))
+	w.until("the slot is given back", func() bool { return w.slot("w1") == nil && w.machine("w1").Status.RolloutFailure != nil })
+	assert.Equal(t, "Uncordoned", w.machine("w1").Status.RolloutFailure.Reason)
+	assert.False(t, w.node("w1").Spec.Unschedulable, "it is not cordoned again")
+	w.until("nothing of ours is left on the node", func() bool { return len(w.node("w1").Annotations) == 0 })
+	assert.Empty(t, w.hosts["w1"].ranUnder())
+}
+
+func TestAPersonsUncordonDuringTheDrainEndsItForAWhile(t *testing.T) {
+	w := drainsAlone(t)
 	w.cordon("w1", false)
 	w.until("the slot is given back", func() bool { return w.slot("w1") == nil && w.machine("w1").Status.RolloutFailure != nil })
 	n, f := w.node("w1"), w.machine("w1").Status.RolloutFailure

@@ -32,6 +32,8 @@ func TestDrain(t *testing.T) {
 		"a failed or aborted drain gives the node back at once":                         givesBack,
 		"a node that a person has cordoned is drained and stays cordoned":               preCordoned,
 		"a pod that may not go and comes in the middle is waited for":                   latecomers,
+		"each kind of pod is treated by the decision table":                             kinds,
+		"a DaemonSet that may not be read is a missing permission":                      unreadDaemonSets,
 		"a pod of a deleted DaemonSet counts as unmanaged":                              orphanedDaemon,
 		"attached volumes hold up a reboot, within bounds":                              volumes,
 		"an unreachable node is named and left behind only by policy":                   unreachable,

@@ -199,6 +199,12 @@ var cases = map[string]foreseen{
 		s.crash("a")
 		s.guard("web", minAvailable(1), 2, 0, 1)
 	}},
+	"pods that have not started, of a budget that is closed": {outlook: drain.OutlookNow, build: func(s *space) {
+		s.webs(node, true, "a")
+		s.patchStatus("a", `{"status":{"phase":"Pending","conditions":[{"type":"Ready","status":"False"}]}}`)
+		s.webs(other, true, "b")
+		s.guard("web", minAvailable(2), 2, 0, 1)
+	}},
 	"a pod that nothing recreates": {outlook: drain.OutlookNever, reason: drain.ReasonUnmanagedPods, build: func(s *space) {
 		s.pod("a", node, "web", true, func(p *corev1.Pod) { p.OwnerReferences = nil })
 	}},
