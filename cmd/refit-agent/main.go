@@ -45,7 +45,12 @@ func exitCode(err error) int {
 	var e ended
 	switch {
 	case errors.As(err, &e):
+		if e.passing {
+			return usage.ExitWait
+		}
 		return e.state.Code()
+	case errors.As(err, &r) && !r.Terminal:
+		return usage.ExitWait
 	case errors.As(err, &r):
 		return usage.ExitRefused
 	case usage.Is(err), manifest.Invalid(err):

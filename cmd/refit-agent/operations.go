@@ -37,7 +37,11 @@ func operationsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			records, unread := host.Operations().Operations()
+			record, err := host.Operations()
+			if err != nil {
+				return err
+			}
+			records, unread := record.Operations()
 			list := operationsOf(records, func(id string) bool { return host.WorksOn(cmd.Context(), id) })
 			if output != "table" {
 				return errors.Join(encode(cmd.OutOrStdout(), output, list), unread)
