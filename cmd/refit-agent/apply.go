@@ -15,6 +15,7 @@ import (
 	"github.com/refit-dev/refit/agent/setup"
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/pkg/preview"
+	"github.com/refit-dev/refit/pkg/redact"
 	"github.com/refit-dev/refit/pkg/upgrade"
 	"github.com/refit-dev/refit/pkg/usage"
 )
@@ -299,5 +300,5 @@ func (a *applying) conclude(record journal.Record, outcome apply.Outcome) error 
 }
 
 func (a *applying) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(a.screen, format+"\n", args...)
+	_, _ = fmt.Fprintln(a.screen, redact.URIs(fmt.Sprintf(format, args...)))
 }

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/refit-dev/refit/pkg/manifest"
+	"github.com/refit-dev/refit/pkg/redact"
 	"github.com/refit-dev/refit/pkg/upgrade"
 	"github.com/refit-dev/refit/pkg/usage"
 )
@@ -37,7 +38,7 @@ func report(w io.Writer, err error) {
 	if errors.As(err, &r) && r.told || errors.As(err, &e) && err.Error() == "" {
 		return
 	}
-	fmt.Fprintln(w, "refit-agent:", err)
+	fmt.Fprintln(w, "refit-agent:", redact.URIs(err.Error()))
 }
 
 func exitCode(err error) int {

@@ -3,6 +3,8 @@ package upgrade
 import (
 	"strconv"
 	"strings"
+
+	"github.com/refit-dev/refit/pkg/redact"
 )
 
 // Describe is a step for people: what, and on what.
@@ -19,7 +21,7 @@ func (s Step) object() string {
 	case s.Kubeadm != nil:
 		return s.Kubeadm.Version
 	case s.Source != nil:
-		return s.Source.Name + " to " + s.Source.To
+		return redact.URIs(s.Source.Name + " to " + s.Source.To)
 	case s.File != nil && s.File.Remove:
 		return "remove " + s.File.Path
 	case s.File != nil:
