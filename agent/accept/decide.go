@@ -156,7 +156,7 @@ func held(s Situation) *Decision {
 	if s.Hold == nil {
 		return nil
 	}
-	return refuse(s, ReasonHeld, "the host's owner refuses grants with "+s.Hold.Path+"; remove the file to go on")
+	return refuse(s, ReasonHeld, "the host's owner refuses grants with "+s.Hold.Words()+"; remove the file to go on")
 }
 
 // locked: the grant stands, and is accepted as soon as the lock is free.

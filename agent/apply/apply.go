@@ -55,7 +55,7 @@ func (a *Applier) UnderWay(assignmentID string) (*upgrade.Operation, error) {
 		return nil, err
 	}
 	if op.Plan.AssignmentID != assignmentID {
-		return nil, refuse(accept.ReasonOperationRunning, "operation %s has no outcome on this host yet, and it is not of this file: one goes on at a time. Follow it with the file that it was begun with, or start refit-agent.service where a cluster began it; refit-agent operations says where it stands", op.ID)
+		return nil, &upgrade.Blocked{Reason: accept.ReasonOperationRunning, Message: fmt.Sprintf("operation %s has no outcome on this host yet, and it is not of this file: one goes on at a time. Follow it with the file that it was begun with, or start refit-agent.service where a cluster began it; refit-agent operations says where it stands", op.ID)}
 	}
 	return op, nil
 }

@@ -27,7 +27,8 @@ type Situation struct {
 	Plan    upgrade.Plan
 	// Drained is the word of the person at the host.
 	Drained bool
-	// AgentRuns says that the agent's unit is active, Resumes that refit-resume is enabled.
+	// AgentRuns says that an agent follows a cluster on this host, as a unit or by hand; Resumes
+	// that refit-resume is enabled.
 	AgentRuns, Resumes bool
 }
 
@@ -46,7 +47,7 @@ func agentRunning(s Situation) *upgrade.Blocked {
 	if !s.AgentRuns {
 		return nil
 	}
-	return refuse(ReasonAgentRunning, "refit-agent.service runs on this host and follows its Machine in a cluster: change that Machine instead, or let the agent rest first (systemctl stop refit-agent); when it is started again, the host goes back to what the Machine says")
+	return refuse(ReasonAgentRunning, "an agent runs on this host and follows its Machine in a cluster: change that Machine instead, or let the agent rest first (systemctl stop refit-agent, or end the refit-agent run that somebody began by hand); when it is started again, the host goes back to what the Machine says")
 }
 
 // skewUnknown: the plan only warns of it, since it changes nothing. A kubelet that stays
@@ -78,7 +79,7 @@ func notDrained(s Situation) *upgrade.Blocked {
 	}
 	count := "how many pods run here is not known"
 	if known {
-		count = fmt.Sprintf("%d pods run here", running)
+		count = upgrade.Count(running, "pod runs here", "pods run here")
 	}
 	return refuse(ReasonNotDrained, "the plan ends the pods of this host (%s; disruption %s), and nobody evicts them without a cluster: drain it where kubectl works (kubectl drain %s --ignore-daemonsets --delete-emptydir-data), apply again with --drained, then kubectl uncordon %s",
 		count, s.Plan.Disruption, node(s), node(s))
@@ -109,6 +110,7 @@ func resumeDisabled(s Situation) *upgrade.Blocked {
 	return refuse(ReasonResumeDisabled, "the plan reboots this host, and nothing would go on with it afterwards: install refit-resume.service and run systemctl enable refit-resume.service, then apply again")
 }
 
+// refuse waits for a person: trying again alone changes nothing.
 func refuse(reason, format string, args ...any) *upgrade.Blocked {
-	return &upgrade.Blocked{Reason: reason, Message: fmt.Sprintf(format, args...)}
+	return &upgrade.Blocked{Reason: reason, Message: fmt.Sprintf(format, args...), Terminal: true}
 }

@@ -35,13 +35,14 @@ func TestWhatNobodyElseCanAnswerForIsAskedOfThePersonAtTheHost(t *testing.T) {
 		reason string
 		says   string
 	}{
-		"a drained host":           {func(*apply.Situation) {}, "", ""},
-		"an agent that runs":       {func(s *apply.Situation) { s.AgentRuns = true }, apply.ReasonAgentRunning, "systemctl stop refit-agent"},
-		"pods, and no word of it":  {func(s *apply.Situation) { s.Drained = false }, apply.ReasonNotDrained, "4 pods run here; disruption Drain"},
-		"the command that drains":  {func(s *apply.Situation) { s.Drained = false }, apply.ReasonNotDrained, "kubectl drain node-1 --ignore-daemonsets --delete-emptydir-data"},
-		"no pod is left":           {func(s *apply.Situation) { s.Drained, s.Facts.Runtime.Sandboxes = false, 0 }, "", ""},
-		"a plan that keeps pods":   {func(s *apply.Situation) { s.Drained, s.Plan.Disruption = false, v1alpha1.DisruptionRestart }, "", ""},
-		"a runtime that is silent": {func(s *apply.Situation) { s.Drained, s.Facts.Runtime = false, nil }, apply.ReasonNotDrained, "not known"},
+		"a drained host":             {func(*apply.Situation) {}, "", ""},
+		"an agent that runs":         {func(s *apply.Situation) { s.AgentRuns = true }, apply.ReasonAgentRunning, "systemctl stop refit-agent"},
+		"one pod, and no word of it": {func(s *apply.Situation) { s.Drained, s.Facts.Runtime.Sandboxes = false, 1 }, apply.ReasonNotDrained, "(1 pod runs here; "},
+		"pods, and no word of it":    {func(s *apply.Situation) { s.Drained = false }, apply.ReasonNotDrained, "4 pods run here; disruption Drain"},
+		"the command that drains":    {func(s *apply.Situation) { s.Drained = false }, apply.ReasonNotDrained, "kubectl drain node-1 --ignore-daemonsets --delete-emptydir-data"},
+		"no pod is left":             {func(s *apply.Situation) { s.Drained, s.Facts.Runtime.Sandboxes = false, 0 }, "", ""},
+		"a plan that keeps pods":     {func(s *apply.Situation) { s.Drained, s.Plan.Disruption = false, v1alpha1.DisruptionRestart }, "", ""},
+		"a runtime that is silent":   {func(s *apply.Situation) { s.Drained, s.Facts.Runtime = false, nil }, apply.ReasonNotDrained, "not known"},
 		"a runtime without a version": {func(s *apply.Situation) {
 			s.Drained, s.Facts.Runtime = false, &upgrade.RuntimeFacts{Name: "containerd"}
 		}, apply.ReasonNotDrained, "not known"},

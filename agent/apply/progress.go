@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/refit-dev/refit/agent/executor/journal"
+	"github.com/refit-dev/refit/pkg/redact"
 )
 
 // quiet is how long a step may run before a log says that it does.
@@ -182,7 +183,7 @@ func prefixed(prefix, text string) string {
 // oneLine keeps a table a table.
 func oneLine(text string) string {
 	const limit = 200
-	return clip(strings.Join(strings.Fields(text), " "), limit)
+	return clip(redact.URIs(strings.Join(strings.Fields(text), " ")), limit)
 }
 
 func clip(text string, width int) string {

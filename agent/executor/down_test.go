@@ -73,6 +73,7 @@ func TestAnUndoDoesNotInsistOnWhatWasDownBefore(t *testing.T) {
 			assert.Empty(t, rec.NotUndone)
 			assert.Contains(t, rec.Message, "injected")
 			assert.Contains(t, rec.Message, "what it ran before; kubelet.service did not run before, and does not now")
+			assert.Len(t, rec.StillDown(), 1, "it is said once, however often it was tried")
 			assert.Equal(t, before, comparable(b.host.Snapshot()))
 		})
 	}

@@ -1,11 +1,13 @@
 package report
 
 import (
+	"encoding/json"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/pkg/redact"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
@@ -95,7 +97,20 @@ func Status(s State) v1alpha1.MachineStatus {
 	reportPlan(&out, s.Planning)
 	reportOperation(&out, s)
 	out.Conditions = conditions(s, out)
-	return out
+	return withoutCredentials(out)
+}
+
+// withoutCredentials: whoever may read a Machine may not therefore read the host's sources.
+func withoutCredentials(status v1alpha1.MachineStatus) v1alpha1.MachineStatus {
+	text, err := json.Marshal(status)
+	if err != nil || !redact.Has(text) {
+		return status
+	}
+	var clean v1alpha1.MachineStatus
+	if err := json.Unmarshal(redact.Bytes(text), &clean); err != nil {
+		return status
+	}
+	return clean
 }
 
 // maxUnmet is the schema's.

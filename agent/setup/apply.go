@@ -22,8 +22,8 @@ const (
 // Applier lets this host carry out what it grants itself. It needs root and systemd; a
 // host without them is left as it is.
 func (h *Host) Applier(ctx context.Context) (*apply.Applier, error) {
-	if os.Geteuid() != 0 {
-		return nil, errors.New("only root may change this host: run the command as root")
+	if err := asRoot(os.Geteuid(), "may change this host"); err != nil {
+		return nil, err
 	}
 	if _, err := h.units.Units.Status(ctx, agentUnit); err != nil {
 		return nil, fmt.Errorf("operations are units of systemd: %w", err)
@@ -40,8 +40,22 @@ func (h *Host) Applier(ctx context.Context) (*apply.Applier, error) {
 	return a, err
 }
 
-// Operations is the record of what ran on this host.
-func (h *Host) Operations() *store.Store { return store.New(h.paths.State) }
+// Operations is the record of what ran on this host, which is private to root: anybody else
+// would be told that nothing ever did.
+func (h *Host) Operations() (*store.Store, error) {
+	if err := asRoot(os.Geteuid(), "can read what Refit has done on this host"); err != nil {
+		return nil, err
+	}
+	return store.New(h.paths.State), nil
+}
+
+// asRoot says who can do what somebody else has asked for.
+func asRoot(euid int, what string) error {
+	if euid == 0 {
+		return nil
+	}
+	return fmt.Errorf("only root %s: run the command as root, such as with sudo", what)
+}
 
 // WorksOn says whether an executor works on an operation; where nobody can be asked, it is
 // taken to.
@@ -61,7 +75,11 @@ func (h *Host) Situation(ctx context.Context, draft Draft, drained bool) (apply.
 	if err != nil {
 		return s, fmt.Errorf("asking for %s: %w", resumeUnit, err)
 	}
-	s.AgentRuns = agent.Running() || agent.ActiveState == "active"
+	byHand, err := agentRuns(h.paths)
+	if err != nil {
+		return s, err
+	}
+	s.AgentRuns = byHand || agent.Running() || agent.ActiveState == "active"
 	s.Resumes = resume.FileState == "enabled"
 	return s, nil
 }

@@ -141,6 +141,9 @@ type Draft struct {
 
 // Plan is what would change if the document were this host's Machine. Nothing is staged, nothing is changed.
 func (h *Host) Plan(ctx context.Context, document Document, stated Statement) (Draft, error) {
+	if err := asRoot(os.Geteuid(), "can see all that a plan is made from (the runtime's socket, the package lists, the kubelet's files)"); err != nil {
+		return Draft{}, err
+	}
 	machine, object := document.machine, document.object
 	facts, err := h.Facts(ctx, planning.PackageNames(machine.Spec))
 	if err != nil {

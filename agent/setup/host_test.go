@@ -3,6 +3,7 @@ package setup
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -39,6 +40,24 @@ func TestAMachineFileIsReadAsStrictlyAsTheAPIServerWould(t *testing.T) {
 			assert.True(t, manifest.Invalid(err))
 		})
 	}
+}
+
+func TestTheSampleFileOfTheDocumentationIsOne(t *testing.T) {
+	text, err := os.ReadFile("../../docs/refit-agent.md")
+	require.NoError(t, err)
+	_, rest, found := strings.Cut(string(text), "```yaml\n")
+	require.True(t, found)
+	sample, _, _ := strings.Cut(rest, "```")
+	document, err := ReadMachine("-", strings.NewReader(sample))
+	require.NoError(t, err)
+	assert.EqualValues(t, "v1.37.2", document.machine.Spec.Versions.Kubelet)
+	_, err = document.assignment(Statement{})
+	require.NoError(t, err)
+}
+
+func TestOnlyRootIsAnsweredWhatOnlyRootCanSee(t *testing.T) {
+	require.NoError(t, asRoot(0, "can"))
+	require.EqualError(t, asRoot(1000, "can read the record"), "only root can read the record: run the command as root, such as with sudo")
 }
 
 func TestAHostsFactsSayWhatItRanBefore(t *testing.T) {

@@ -61,6 +61,11 @@ const joinRetry = 30 * time.Second
 // Run puts an agent together and works until the context ends.
 func Run(ctx context.Context, config agent.Config, paths Paths) error {
 	paths = paths.withDefaults()
+	release, err := alone(ctx, paths)
+	if err != nil {
+		return err
+	}
+	defer release()
 	client, err := awaitClient(ctx, config)
 	if err != nil || client == nil {
 		return err

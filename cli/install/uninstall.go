@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
 // dataKinds are Refit's own objects, pools before machines, so that no pool writes to a machine that goes.
@@ -57,7 +58,7 @@ func (i *Installer) DeleteData(ctx context.Context, manifests []*unstructured.Un
 			return err
 		}
 		if len(list.Items) > 0 {
-			i.say("%d objects of kind %s deleted", len(list.Items), kind)
+			i.say("%s of kind %s deleted", upgrade.Count(len(list.Items), "object", "objects"), kind)
 		}
 	}
 	return nil

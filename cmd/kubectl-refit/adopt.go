@@ -16,6 +16,7 @@ import (
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/cli/adopt"
 	"github.com/refit-dev/refit/cli/install"
+	"github.com/refit-dev/refit/pkg/upgrade"
 	"github.com/refit-dev/refit/pkg/usage"
 )
 
@@ -69,7 +70,7 @@ func (o *adoptOptions) run(ctx context.Context) error {
 		return o.create(ctx, cl, result)
 	}
 	if len(objects) == 0 {
-		fmt.Fprintf(o.err, "All %d nodes are adopted already.\n", len(cluster.Nodes))
+		fmt.Fprintf(o.err, "Adopted already: %s.\n", upgrade.Count(len(cluster.Nodes), "node", "nodes"))
 		return nil
 	}
 	return printDocuments(o.out, o.output, objects)

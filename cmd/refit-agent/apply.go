@@ -15,6 +15,7 @@ import (
 	"github.com/refit-dev/refit/agent/setup"
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/pkg/preview"
+	"github.com/refit-dev/refit/pkg/redact"
 	"github.com/refit-dev/refit/pkg/upgrade"
 	"github.com/refit-dev/refit/pkg/usage"
 )
@@ -58,6 +59,7 @@ type applyResult struct {
 type ended struct {
 	state   apply.State
 	message string // "" where the output has it
+	passing bool   // Refused by what may pass by itself
 }
 
 func (e ended) Error() string { return e.message }
@@ -85,7 +87,8 @@ The plan is shown first and confirmed, then staged and handed to the executor. T
 Ctrl-C ends only the view, and applying the same file again follows what is under way.
 
 Exit codes: 0 done, or nothing to do. 1 a fault, or the view was ended before the operation. 2 bad input. 3 refused, nothing
-was begun. 4 failed, and the host runs what it ran before. 5 failed and not entirely rolled back, or stopped before its end.`,
+was begun: somebody has to change what the message names. 4 failed, and the host runs what it ran before. 5 failed and not entirely
+rolled back, or stopped before its end. 6 refused for now, nothing was begun: it may pass by itself, try again.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := usage.OneOf("output", a.output, "table", "json", "yaml"); err != nil {
@@ -145,7 +148,7 @@ func refusedBy(err error) error {
 	if errors.As(err, &end) || !errors.As(err, &blocked) {
 		return err
 	}
-	return ended{apply.Refused, blocked.Reason + ": " + blocked.Message}
+	return ended{apply.Refused, blocked.Reason + ": " + blocked.Message, !blocked.Terminal}
 }
 
 // apply reads as the order of things: nothing is begun before the last two.
@@ -180,7 +183,7 @@ func (a *applying) apply(ctx context.Context, document setup.Document) error {
 	}
 	a.notices(draft, id)
 	if !a.yes && !confirmed(a.in, a.screen, "\nDo this now?") {
-		return a.refused(&upgrade.Blocked{Reason: apply.ReasonNotConfirmed, Message: "nothing was changed"})
+		return a.refused(&upgrade.Blocked{Reason: apply.ReasonNotConfirmed, Message: "nothing was changed", Terminal: true})
 	}
 	a.say("\nStaging: packages and images are fetched and checked, which disturbs nothing.")
 	op, err := a.applier.Accept(ctx, draft.Machine, draft.Plan)
@@ -203,7 +206,7 @@ func (a *applying) plan(ctx context.Context, document setup.Document) (setup.Dra
 	}
 	if blocked := a.result.Plan.Refusal; blocked != nil {
 		a.result.Refusal = blocked
-		return draft, ended{state: apply.Refused} // the plan has said why
+		return draft, ended{state: apply.Refused, passing: !blocked.Terminal} // the plan has said why
 	}
 	return draft, nil
 }
@@ -259,11 +262,11 @@ func (a *applying) follow(ctx context.Context, op upgrade.Operation) error {
 	case errors.As(err, &never):
 		return err
 	case ctx.Err() != nil:
-		return ended{apply.Processing, "operation " + op.ID + " goes on; to follow it again, apply the same file"}
+		return ended{state: apply.Processing, message: "operation " + op.ID + " goes on; to follow it again, apply the same file"}
 	case rebooting(record):
-		return ended{apply.Processing, "operation " + op.ID + " reboots the host, and goes on after the boot; to see how it went, apply the same file"}
+		return ended{state: apply.Processing, message: "operation " + op.ID + " reboots the host, and goes on after the boot; to see how it went, apply the same file"}
 	case !record.Finished():
-		return errors.Join(ended{apply.Stopped, stopped(op.ID)}, err)
+		return errors.Join(ended{state: apply.Stopped, message: stopped(op.ID)}, err)
 	}
 	return a.conclude(record, outcome)
 }
@@ -293,9 +296,9 @@ func (a *applying) conclude(record journal.Record, outcome apply.Outcome) error 
 	if record.FailedStep != "" {
 		step = " at " + string(record.FailedStep)
 	}
-	return ended{outcome.State, fmt.Sprintf("operation %s failed%s after %s: %s: %s", record.Operation.ID, step, took, outcome.Operation.Reason, record.Message)}
+	return ended{state: outcome.State, message: fmt.Sprintf("operation %s failed%s after %s: %s: %s", record.Operation.ID, step, took, outcome.Operation.Reason, record.Message)}
 }
 
 func (a *applying) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(a.screen, format+"\n", args...)
+	_, _ = fmt.Fprintln(a.screen, redact.URIs(fmt.Sprintf(format, args...)))
 }

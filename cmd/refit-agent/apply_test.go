@@ -179,11 +179,16 @@ func TestApplyEndsWithACodeForEachOutcome(t *testing.T) {
 	}{
 		"done":          {func(*applyHost) {}, 0, apply.Successful, ""},
 		"nothing to do": {func(h *applyHost) { h.steps = nil }, 0, apply.UpToDate, ""},
-		"no plan":       {func(h *applyHost) { h.refusal = &upgrade.Blocked{Reason: "VersionNotFound", Message: "m"} }, usage.ExitRefused, apply.Refused, ""},
-		"an agent runs": {func(h *applyHost) { h.situation.AgentRuns = true }, usage.ExitRefused, apply.Refused, "AgentRunning: "},
+		"no plan": {func(h *applyHost) {
+			h.refusal = &upgrade.Blocked{Reason: "VersionNotFound", Message: "m", Terminal: true}
+		}, usage.ExitRefused, apply.Refused, ""},
+		"no plan for now": {func(h *applyHost) { h.refusal = &upgrade.Blocked{Reason: "RepoUnreachable", Message: "m"} }, usage.ExitWait, apply.Refused, ""},
+		"an agent runs":   {func(h *applyHost) { h.situation.AgentRuns = true }, usage.ExitRefused, apply.Refused, "AgentRunning: "},
 		"held": {func(h *applyHost) {
-			h.applier.Hold = func() *upgrade.HoldFacts { return &upgrade.HoldFacts{Path: "/etc/refit/hold"} }
-		}, usage.ExitRefused, apply.Refused, "HeldByOwner: "},
+			h.applier.Hold = func() *upgrade.HoldFacts {
+				return &upgrade.HoldFacts{Path: "/etc/refit/hold", Message: "inventory until Friday\n"}
+			}
+		}, usage.ExitWait, apply.Refused, `HeldByOwner: the host's owner refuses grants with /etc/refit/hold ("inventory until Friday"); remove`},
 		"rolled back":         {func(h *applyHost) { h.steps[0].Kind, h.run = upgrade.StepReloadUnits, fail("X", true) }, usage.ExitRolledBack, apply.RolledBack, "failed at ReloadUnits after 0s: X: no answer"},
 		"not all rolled back": {func(h *applyHost) { h.steps[0].Kind, h.run = upgrade.StepReloadUnits, fail("X", false, "etcd") }, usage.ExitNotRolledBack, apply.NotRolledBack, "X: no answer"},
 		"stopped":             {func(h *applyHost) { h.run = func(*journal.Journal) {} }, usage.ExitNotRolledBack, apply.Stopped, "apply the same file to go on"},

@@ -86,5 +86,6 @@ func TestARefusalIsSaidOnce(t *testing.T) {
 			assert.Equal(t, tc.says, out.String())
 		})
 	}
-	assert.Equal(t, usage.ExitRefused, exitCode(refused{blocked, true}))
+	assert.Equal(t, usage.ExitWait, exitCode(refused{blocked, true}), "it may pass by itself")
+	assert.Equal(t, usage.ExitRefused, exitCode(refused{&upgrade.Blocked{Terminal: true}, true}))
 }

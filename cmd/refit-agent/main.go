@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/refit-dev/refit/pkg/manifest"
+	"github.com/refit-dev/refit/pkg/redact"
 	"github.com/refit-dev/refit/pkg/upgrade"
 	"github.com/refit-dev/refit/pkg/usage"
 )
@@ -37,7 +38,7 @@ func report(w io.Writer, err error) {
 	if errors.As(err, &r) && r.told || errors.As(err, &e) && err.Error() == "" {
 		return
 	}
-	fmt.Fprintln(w, "refit-agent:", err)
+	fmt.Fprintln(w, "refit-agent:", redact.URIs(err.Error()))
 }
 
 func exitCode(err error) int {
@@ -45,7 +46,12 @@ func exitCode(err error) int {
 	var e ended
 	switch {
 	case errors.As(err, &e):
+		if e.passing {
+			return usage.ExitWait
+		}
 		return e.state.Code()
+	case errors.As(err, &r) && !r.Terminal:
+		return usage.ExitWait
 	case errors.As(err, &r):
 		return usage.ExitRefused
 	case usage.Is(err), manifest.Invalid(err):

@@ -13,6 +13,7 @@ import (
 	"github.com/refit-dev/refit/agent/apply"
 	"github.com/refit-dev/refit/agent/executor/journal"
 	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/pkg/redact"
 	"github.com/refit-dev/refit/pkg/usage"
 )
 
@@ -37,7 +38,11 @@ func operationsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			records, unread := host.Operations().Operations()
+			record, err := host.Operations()
+			if err != nil {
+				return err
+			}
+			records, unread := record.Operations()
 			list := operationsOf(records, func(id string) bool { return host.WorksOn(cmd.Context(), id) })
 			if output != "table" {
 				return errors.Join(encode(cmd.OutOrStdout(), output, list), unread)
@@ -77,7 +82,7 @@ func printOperations(out io.Writer, list operationList) error {
 		if op.Reason != "" {
 			text = op.Reason + ": " + text
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d/%d\t%s\t%s\t%s\n", op.ID, op.Type, o.State, op.StepsDone, op.StepsTotal, started, elapsed, strings.Join(strings.Fields(text), " "))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d/%d\t%s\t%s\t%s\n", op.ID, op.Type, o.State, op.StepsDone, op.StepsTotal, started, elapsed, redact.URIs(strings.Join(strings.Fields(text), " ")))
 	}
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("writing the table: %w", err)

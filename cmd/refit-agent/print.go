@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/refit-dev/refit/pkg/preview"
+	"github.com/refit-dev/refit/pkg/redact"
 	"github.com/refit-dev/refit/pkg/usage"
 )
 
@@ -27,7 +29,7 @@ func encode(w io.Writer, format string, v any) error {
 	if err != nil {
 		return fmt.Errorf("encoding the output: %w", err)
 	}
-	_, err = w.Write(text)
+	_, err = w.Write(redact.Bytes(text))
 	return err
 }
 
@@ -35,7 +37,11 @@ func encode(w io.Writer, format string, v any) error {
 func printPlans(w io.Writer, output string, list preview.PlanList) error {
 	switch output {
 	case "table", "wide":
-		if err := preview.Print(w, list, output == "wide"); err != nil {
+		var table bytes.Buffer
+		if err := preview.Print(&table, list, output == "wide"); err != nil {
+			return err
+		}
+		if _, err := w.Write(redact.Bytes(table.Bytes())); err != nil {
 			return err
 		}
 		return printSteps(w, list.Items[0])
@@ -57,6 +63,6 @@ func printSteps(w io.Writer, plan preview.MachinePlan) error {
 			fmt.Fprintf(&b, "     cannot be undone: %s\n", step.Irreversible)
 		}
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, redact.URIs(b.String()))
 	return err
 }

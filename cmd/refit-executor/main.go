@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/refit-dev/refit/pkg/redact"
 	"github.com/refit-dev/refit/pkg/usage"
 )
 
@@ -29,7 +30,7 @@ func main() {
 	if err == nil {
 		return
 	}
-	fmt.Fprintln(os.Stderr, "refit-executor:", err)
+	fmt.Fprintln(os.Stderr, "refit-executor:", redact.URIs(err.Error()))
 	os.Exit(exitCode(err))
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/refit-dev/refit/agent/executor"
 	"github.com/refit-dev/refit/agent/executor/journal"
+	"github.com/refit-dev/refit/pkg/redact"
 	"github.com/refit-dev/refit/pkg/upgrade"
 	"github.com/refit-dev/refit/pkg/usage"
 )
@@ -125,7 +126,7 @@ func printStatus(cmd *cobra.Command, records []journal.Record) error {
 // oneLine keeps a table a table; the whole text is in -o yaml.
 func oneLine(text string) string {
 	const limit = 160
-	text = strings.Join(strings.Fields(text), " ")
+	text = redact.URIs(strings.Join(strings.Fields(text), " "))
 	if runes := []rune(text); len(runes) > limit {
 		return string(runes[:limit]) + "…"
 	}

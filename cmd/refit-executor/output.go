@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/refit-dev/refit/agent/host/files"
+	"github.com/refit-dev/refit/pkg/redact"
 	"github.com/refit-dev/refit/pkg/upgrade"
 	"github.com/refit-dev/refit/pkg/usage"
 )
@@ -41,7 +42,7 @@ func write(cmd *cobra.Command, output, format string, v any) error {
 		return err
 	}
 	if output == "" {
-		_, err = cmd.OutOrStdout().Write(data)
+		_, err = cmd.OutOrStdout().Write(redact.Bytes(data)) // a person reads it
 		return err
 	}
 	return files.WriteAtomic(output, data, 0o600)

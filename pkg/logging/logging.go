@@ -22,7 +22,7 @@ func New(level string) (logr.Logger, error) {
 	config.Level = zap.NewAtomicLevelAt(parsed)
 	config.EncoderConfig.EncodeTime = zapcore.ISO8601TimeEncoder
 	config.DisableStacktrace, config.DisableCaller, config.Sampling = true, true, nil
-	built, err := config.Build()
+	built, err := config.Build(zap.WrapCore(func(core zapcore.Core) zapcore.Core { return redacting{core} }))
 	if err != nil {
 		return logr.Discard(), fmt.Errorf("building the logger: %w", err)
 	}

@@ -1,6 +1,7 @@
 package preview
 
 import (
+	"slices"
 	"time"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
@@ -10,7 +11,10 @@ import (
 // One is the list of a host that plans for itself, in one hop; err is why there is no plan.
 func One(machine *v1alpha1.Machine, facts upgrade.Facts, a v1alpha1.Assignment, plan upgrade.Plan, now time.Time, err error) PlanList {
 	h := newHost(Host{Machine: *machine, Facts: &facts}, now)
-	h.findings = append(h.findings, h.state().KubeletFindings()...)
+	told := slices.ContainsFunc(plan.Findings, func(f upgrade.Finding) bool { return f.Reason == upgrade.FindingKubeletDown })
+	if !told {
+		h.findings = append(h.findings, h.state().KubeletFindings()...)
+	}
 	var blocked *upgrade.Blocked
 	switch {
 	case err != nil:

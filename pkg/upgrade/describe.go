@@ -1,6 +1,11 @@
 package upgrade
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+
+	"github.com/refit-dev/refit/pkg/redact"
+)
 
 // Describe is a step for people: what, and on what.
 func (s Step) Describe() string {
@@ -16,7 +21,9 @@ func (s Step) object() string {
 	case s.Kubeadm != nil:
 		return s.Kubeadm.Version
 	case s.Source != nil:
-		return s.Source.Name + " to " + s.Source.To
+		return redact.URIs(s.Source.Name + " to " + s.Source.To)
+	case s.File != nil && s.File.Remove:
+		return "remove " + s.File.Path
 	case s.File != nil:
 		return s.File.Path
 	case len(s.Packages) > 0:
@@ -31,6 +38,14 @@ func (s Step) object() string {
 		text += ", which did not run before; it may stay down"
 	}
 	return text
+}
+
+// Count is a number with the word that goes with it.
+func Count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
 }
 
 func (s Step) packageList() string {

@@ -1,6 +1,9 @@
 package upgrade
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // foreignManagers names other updaters; Refit never turns them off by itself.
 func foreignManagers(p *planner) []Finding {
@@ -17,6 +20,14 @@ func ownersHold(p *planner) []Finding {
 		return []Finding{HoldFinding(*h)}
 	}
 	return nil
+}
+
+// Words are the file and what its owner wrote into it.
+func (h HoldFacts) Words() string {
+	if text := strings.TrimSpace(h.Message); text != "" {
+		return h.Path + " (" + strconv.Quote(text) + ")"
+	}
+	return h.Path
 }
 
 // HoldFinding tells of the veto of the host's owner.

@@ -1,6 +1,9 @@
 package upgrade
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // runtimeLosingSupport warns while a kubelet still takes a runtime that its project no longer supports.
 func runtimeLosingSupport(p *planner) []Finding {
@@ -69,19 +72,49 @@ func declaredFlag(k *ComponentFacts, name string) (value, path string) {
 // cgroupDrivers compares what kubelet and runtime really use: two drivers on one host
 // restart every pod again and again. A runtime that tells the kubelet its driver decides alone.
 func cgroupDrivers(p *planner) []Finding {
-	k, r := p.in.Facts.Kubelet, p.in.Facts.Runtime
-	if k == nil || r == nil || r.CgroupDriver == "" || !p.restarts() {
+	if !p.restarts() {
 		return nil
+	}
+	clash := p.in.Facts.cgroupDriverClash()
+	switch {
+	case clash == "":
+		return nil
+	case followsRuntime(p.in.Facts.Runtime, p.runtimeAfter()):
+		return []Finding{warning(FindingCgroupDriver, "%s: the kubelet follows the runtime; set both to the same", clash)}
+	}
+	return []Finding{failure(FindingCgroupDriver, "%s, which restarts pods again and again: set both to the same (cgroupDriver in the kubelet's configuration, SystemdCgroup in the runtime's), then retry", clash)}
+}
+
+// cgroupDriverClash says that kubelet and runtime use two drivers; "" where they use one, or one of them is not known.
+func (f *Facts) cgroupDriverClash() string {
+	k, r := f.Kubelet, f.Runtime
+	if k == nil || r == nil || r.CgroupDriver == "" {
+		return ""
 	}
 	kubelet := kubeletCgroupDriver(k)
 	if kubelet == "" || kubelet == r.CgroupDriver {
-		return nil
+		return ""
 	}
+	return fmt.Sprintf("the kubelet is configured for cgroup driver %s and %s uses %s", kubelet, r.Name, r.CgroupDriver)
+}
+
+// followsRuntime says that a runtime tells the kubelet its driver.
+func followsRuntime(r *RuntimeFacts, version Version) bool {
 	two, _ := ParseRelease("2.0.0")
-	if runtime := p.runtimeAfter(); r.Name == "containerd" && runtime.Known() && !runtime.LessThan(two) {
-		return []Finding{warning(FindingCgroupDriver, "the kubelet is configured for cgroup driver %s and %s uses %s: the kubelet follows the runtime; set both to the same", kubelet, r.Name, r.CgroupDriver)}
+	return r.Name == "containerd" && version.Known() && !version.LessThan(two)
+}
+
+// CgroupDriverClash says what keeps the pods of a host from running for long after its runtime was
+// restarted: a package, or its default configuration, may have brought another driver.
+func (f *Facts) CgroupDriverClash() string {
+	clash := f.cgroupDriverClash()
+	if clash == "" {
+		return ""
 	}
-	return []Finding{failure(FindingCgroupDriver, "the kubelet is configured for cgroup driver %s and %s uses %s, which restarts pods again and again: set both to the same (cgroupDriver in the kubelet's configuration, SystemdCgroup in the runtime's), then retry", kubelet, r.Name, r.CgroupDriver)}
+	if running, _ := ParseRuntime(f.Runtime.Running); followsRuntime(f.Runtime, running.Version) {
+		return ""
+	}
+	return clash
 }
 
 // sandboxImages warns where the kubelet keeps one image from being collected and the

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The exit codes of the programs. Only refit-agent apply has the last two: it is the one
-// command whose answer is how an operation went.
+// The exit codes of the programs. Only refit-agent apply has ExitRolledBack and
+// ExitNotRolledBack: it is the one command whose answer is how an operation went.
 const (
 	// ExitFault: something broke, or nobody knows how it went; it may be worth another try.
 	ExitFault = 1
@@ -24,6 +24,8 @@ const (
 	ExitRolledBack = 4
 	// ExitNotRolledBack: the operation failed and something of it stays, or it has stopped before its end.
 	ExitNotRolledBack = 5
+	// ExitWait: refused for now by what may pass without anybody's doing, such as a repository that is away; another try is worth it.
+	ExitWait = 6
 )
 
 // Error is a mistake on the command line: nothing was begun.

@@ -79,18 +79,23 @@ func (r Record) WasDown(unit string) bool {
 	return r.Baseline != nil && slices.Contains(r.Baseline.Down, unit)
 }
 
-// StillDown are what the last tries of units said that did not work before.
+// StillDown are what the last try of each unit said that did not work before.
 func (r Record) StillDown() []string {
-	var said []string
+	var units, said []string
 	for _, list := range [][]StepRecord{r.Steps, r.Rollback} {
 		for i, s := range list {
 			step := s.Step
 			if step == nil {
 				step = &r.Operation.Plan.Steps[i]
 			}
-			if step.Down && s.State == StepDone && s.Message != "" {
-				said = append(said, s.Message)
+			if !step.Down || s.State != StepDone || s.Message == "" {
+				continue
 			}
+			if at := slices.Index(units, step.Unit); at >= 0 {
+				said[at] = s.Message
+				continue
+			}
+			units, said = append(units, step.Unit), append(said, s.Message)
 		}
 	}
 	return said

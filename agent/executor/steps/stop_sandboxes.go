@@ -37,9 +37,9 @@ func stopSandboxes(ctx context.Context, r Run) (string, error) {
 		}
 		total += stopped
 		if stopped > 0 {
-			return fail("SandboxesLeft", "%d sandboxes ran, looking again", stopped)
+			return fail("SandboxesLeft", "%s ran, looking again", upgrade.Count(stopped, "sandbox", "sandboxes"))
 		}
 		return nil
 	})
-	return fmt.Sprintf("%d sandboxes stopped", total), err
+	return upgrade.Count(total, "sandbox", "sandboxes") + " stopped", err
 }

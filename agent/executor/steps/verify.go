@@ -32,10 +32,26 @@ func verify(ctx context.Context, r Run) (string, error) {
 	if !want.StartSandbox {
 		return "", nil
 	}
+	if err := oneCgroupDriver(ctx, r.Host); err != nil {
+		return "", err
+	}
 	if err := r.Host.Runtime.ProbeSandbox(ctx); err != nil {
 		return "", fail("SandboxFailed", "the container runtime is ready but cannot start a sandbox: %v", err)
 	}
 	return "", nil
+}
+
+// oneCgroupDriver looks at what the restarted runtime really uses: two drivers on one host
+// restart every pod again and again, which no sandbox of a moment shows.
+func oneCgroupDriver(ctx context.Context, h *Host) error {
+	facts, err := h.Facts.Facts(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("reading the facts of the host: %w", err)
+	}
+	if clash := facts.CgroupDriverClash(); clash != "" {
+		return fail(upgrade.FindingCgroupDriver, "%s since its restart, which restarts pods again and again", clash)
+	}
+	return nil
 }
 
 func bootIs(ctx context.Context, h *Host, want upgrade.Expectation) error {

@@ -4,6 +4,7 @@ package hooks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -79,6 +80,12 @@ func (h *Hooks) find(name string) (string, error) {
 // it leads to may be anybody's.
 func (h *Hooks) trusted(path string, kind fs.FileMode) error {
 	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) && kind == 0 {
+		return fmt.Errorf("there is no hook %s: put the program there, owned by root and executable, or take its name out of spec.hooks", path)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no %s, so this host has no hooks: make it, owned by root, and put the program there, or take spec.hooks away", path)
+	}
 	if err != nil {
 		return fmt.Errorf("looking for a hook: %w", err)
 	}

@@ -42,7 +42,8 @@ func TestAHookThatAnybodyCouldHaveWrittenIsNotRun(t *testing.T) {
 		make func(t *testing.T, h *Hooks, dir string)
 		says string
 	}{
-		"it is not there":             {func(*testing.T, *Hooks, string) {}, "no such file"},
+		"it is not there":             {func(*testing.T, *Hooks, string) {}, "etc/refit/hooks.d/x: put the program there, owned by root and executable, or take its name out of spec.hooks"},
+		"no hook is there":            {func(t *testing.T, _ *Hooks, dir string) { require.NoError(t, os.Remove(dir)) }, "this host has no hooks: make it"},
 		"others can write it":         {func(t *testing.T, _ *Hooks, dir string) { put(t, filepath.Join(dir, "x"), "", 0o777) }, "chmod go-w"},
 		"it belongs to somebody else": {func(t *testing.T, h *Hooks, dir string) { put(t, filepath.Join(dir, "x"), "", 0o755); h.Owner++ }, "chown"},
 		"it cannot be executed":       {func(t *testing.T, _ *Hooks, dir string) { put(t, filepath.Join(dir, "x"), "", 0o644) }, "chmod +x"},

@@ -25,7 +25,7 @@ func (f facts) read() upgrade.Facts {
 		f.configuration(&out)
 	}
 	if h.Active["containerd.service"] {
-		out.Runtime = &upgrade.RuntimeFacts{Name: "containerd", Running: h.State.Runtime, Ready: true}
+		out.Runtime = &upgrade.RuntimeFacts{Name: "containerd", Running: h.State.Runtime, Ready: true, CgroupDriver: h.CgroupDrivers[h.State.Runtime]}
 	}
 	if len(h.Pods) > 0 {
 		out.Control = &upgrade.ControlFacts{

@@ -69,6 +69,8 @@ type Host struct {
 	Locked int
 	// RenewedUntil is the end of the certificates that kubeadm issues.
 	RenewedUntil time.Time
+	// CgroupDrivers are those of the releases of the runtime; none is told for the others.
+	CgroupDrivers map[string]string
 	// Down are units that do not come up when started.
 	Down map[string]bool
 }
