@@ -37,7 +37,7 @@ func Print(out io.Writer, pools []v1alpha1.MachineDeployment, machines []v1alpha
 
 func printPool(w io.Writer, d *v1alpha1.MachineDeployment, coordinator Coordinator) {
 	s := d.Status
-	target := wish(d.Spec.Template.Spec.Versions)
+	target := Wish(d.Spec.Template.Spec.Versions)
 	state := coordinator.unseen(d.Generation, s.ObservedGeneration)
 	for _, kind := range []string{v1alpha1.ConditionConflict, v1alpha1.ConditionProgressing} {
 		if c := meta.FindStatusCondition(d.Status.Conditions, kind); c != nil && state == "" && (kind == v1alpha1.ConditionProgressing || c.Status == metav1.ConditionTrue) {
@@ -66,11 +66,11 @@ func printMachine(w io.Writer, m *v1alpha1.Machine, coordinator Coordinator) {
 	if !m.DeletionTimestamp.IsZero() {
 		phase = "Deleting"
 	}
-	row(w, m.Name, strings.Join(roles, ","), phase, kubelet, controlPlane, runtime, wish(m.Spec.Versions), WaitsFor(m, coordinator))
+	row(w, m.Name, strings.Join(roles, ","), phase, kubelet, controlPlane, runtime, Wish(m.Spec.Versions), WaitsFor(m, coordinator))
 }
 
-// wish is all that spec.versions names, in one cell: the kubelet's version, and then what else there is.
-func wish(v *v1alpha1.Versions) string {
+// Wish is all that spec.versions names, in one cell: the kubelet's version, and then what else there is.
+func Wish(v *v1alpha1.Versions) string {
 	if v == nil {
 		return ""
 	}

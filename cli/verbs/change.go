@@ -15,6 +15,8 @@ type Change struct {
 	Notes []string
 	// Exact changes are only right for the spec that was read.
 	Exact bool
+	// Redo makes After from a newer reading, where another spec or another owner bears on it; nil where only the spec does.
+	Redo func(fresh client.Object) (client.Object, error)
 }
 
 // Nothing says that the object stays as it is.

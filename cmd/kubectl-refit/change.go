@@ -121,6 +121,15 @@ func exactly(ctx context.Context, cl client.Client, c *verbs.Change, opts []clie
 		if err := cl.Get(ctx, client.ObjectKeyFromObject(c.Before), now); err != nil {
 			return fmt.Errorf("reading it again: %w", err)
 		}
+		if c.Redo != nil && now.GetUID() == c.Before.GetUID() {
+			c.Before = now
+			redone, failed := c.Redo(now)
+			if failed != nil {
+				return explained(failed)
+			}
+			want = redone
+			return err
+		}
 		if now.GetGeneration() != c.Before.GetGeneration() || now.GetUID() != c.Before.GetUID() {
 			return refused{"its spec has changed meanwhile: look at it, and run the command again"}
 		}

@@ -58,3 +58,14 @@ func errNoName(cmd *cobra.Command) error {
 	_, takes, _ := strings.Cut(cmd.Use, " ")
 	return fmt.Errorf("%s takes %s", cmd.CommandPath(), takes)
 }
+
+// completesOne is completes for a verb that takes one name.
+func (c *command) completesOne(bare verbs.Kind, others ...verbs.Kind) cobra.CompletionFunc {
+	names := c.completes(bare, others...)
+	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return names(cmd, args, begun)
+	}
+}

@@ -7,7 +7,10 @@ package gates
 import "github.com/refit-dev/refit/coordinator/fleet"
 
 // Verdict is why a machine may not go now: Reason for programs, Message for people.
-type Verdict struct{ Reason, Message string }
+type Verdict struct {
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
 
 // Gate vetoes, or lets pass with nil.
 type Gate struct {

@@ -3,18 +3,15 @@ package machine
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
-	"github.com/refit-dev/refit/coordinator/board"
 	"github.com/refit-dev/refit/coordinator/fleet"
 	"github.com/refit-dev/refit/coordinator/gates"
 	"github.com/refit-dev/refit/pkg/status"
 	"github.com/refit-dev/refit/pkg/upgrade"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // judge words the state of the Machine in conditions and a phase. It looks at what is
@@ -226,20 +223,5 @@ func (r *Reconciler) overridden(s *scope) *metav1.Condition {
 		fields = append(fields, fmt.Sprintf("%s (owned by %s)", o.Field, o.Manager))
 	}
 	return ptr(status.Overridden(fmt.Sprintf(
-		"the MachineDeployment does not write %s; release them with: %s", strings.Join(fields, ", "), releaseCommand(s.key, overrides))))
-}
-
-// plainField is a field that a JSON patch can name: no item of a list, no key with other signs.
-var plainField = regexp.MustCompile(`^spec(\.[A-Za-z0-9]+)+$`)
-
-// releaseCommand removes fields from a Machine; its MachineDeployment writes them then.
-func releaseCommand(machine types.NamespacedName, overrides []board.Override) string {
-	removals := make([]string, 0, len(overrides))
-	for _, o := range overrides {
-		if !plainField.MatchString(o.Field) {
-			return fmt.Sprintf("kubectl edit machine %s -n %s, and remove them", machine.Name, machine.Namespace)
-		}
-		removals = append(removals, fmt.Sprintf(`{"op":"remove","path":"/%s"}`, strings.ReplaceAll(o.Field, ".", "/")))
-	}
-	return fmt.Sprintf("kubectl patch machine %s -n %s --type json -p '[%s]'", machine.Name, machine.Namespace, strings.Join(removals, ","))
+		"the MachineDeployment does not write %s; release them with: %s", strings.Join(fields, ", "), fmt.Sprintf("kubectl refit release %s -n %s", s.key.Name, s.key.Namespace))))
 }

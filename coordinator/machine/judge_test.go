@@ -16,32 +16,15 @@ import (
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
-func TestOverriddenFieldsAreReleasedWithACommandThatExists(t *testing.T) {
-	for name, tc := range map[string]struct {
-		fields []string
-		want   string
-	}{
-		"a field": {
-			[]string{"spec.versions.kubelet"},
-			`kubectl patch machine w2 -n refit --type json -p '[{"op":"remove","path":"/spec/versions/kubelet"}]'`,
-		},
-		"two fields": {
-			[]string{"spec.paused", "spec.versions.kubelet"},
-			`kubectl patch machine w2 -n refit --type json -p '[{"op":"remove","path":"/spec/paused"},{"op":"remove","path":"/spec/versions/kubelet"}]'`,
-		},
-		"an item of a list, which a patch cannot name": {
-			[]string{"spec.paused", `spec.os.packages[name="openssl"].version`},
-			"kubectl edit machine w2 -n refit, and remove them",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var overrides []board.Override
-			for _, field := range tc.fields {
-				overrides = append(overrides, board.Override{Field: field, Manager: "kubectl-edit"})
-			}
-			assert.Equal(t, tc.want, releaseCommand(types.NamespacedName{Namespace: "refit", Name: "w2"}, overrides))
-		})
-	}
+func TestOverriddenFieldsAreNamedWithTheirManagersAndReleasedWithACommandThatExists(t *testing.T) {
+	key := types.NamespacedName{Namespace: "refit", Name: "w2"}
+	b := &board.Board{}
+	b.SetOverrides(key, []board.Override{{Field: `spec.os.packages[name="openssl"].version`, Manager: "argocd"}, {Field: "spec.versions.kubelet", Manager: "kubectl-edit"}})
+	c := (&Reconciler{Board: b}).overridden(&scope{key: key})
+	require.NotNil(t, c)
+	assert.Contains(t, c.Message, `spec.os.packages[name="openssl"].version (owned by argocd), spec.versions.kubelet (owned by kubectl-edit)`)
+	assert.Contains(t, c.Message, "release them with: kubectl refit release w2 -n refit")
+	assert.Nil(t, (&Reconciler{Board: &board.Board{}}).overridden(&scope{key: key}))
 }
 
 func TestAWaitingMachineSaysWhatRunsAndWhatIsWanted(t *testing.T) {

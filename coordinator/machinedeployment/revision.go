@@ -96,29 +96,24 @@ func (r records) pending() bool { return r.create != nil || r.update != nil || l
 // the newest again under a new number, or a new one. The oldest that are in nobody's use go.
 func record(d *v1alpha1.MachineDeployment, p *fleet.Pool, known []*appsv1.ControllerRevision) (records, error) {
 	var out records
-	want, err := meaning(d.Spec.Template)
+	content, err := meaning(d.Spec.Template)
 	if err != nil {
 		return out, err
 	}
-	for _, r := range known {
-		has, err := meaningOf(r)
-		if err != nil {
-			return out, err
-		}
-		if has == want {
-			out.current = r.DeepCopy()
-		}
+	now, err := CurrentOf(d, known)
+	if err != nil {
+		return out, err
 	}
 	newest := int64(0)
 	if len(known) > 0 {
 		newest = known[len(known)-1].Revision
 	}
-	if out.current == nil {
-		if out.current, err = newRevision(d, want, newest+1, known); err != nil {
+	if now == nil {
+		if out.current, err = newRevision(d, content, newest+1, known); err != nil {
 			return out, err
 		}
 		out.create = out.current
-	} else if refresh(out.current, d, newest) {
+	} else if out.current = now.DeepCopy(); refresh(out.current, d, newest) {
 		out.update = out.current
 	}
 	out.remove = surplus(d, p, known, out.current.Name)
@@ -222,4 +217,22 @@ func inUse(p *fleet.Pool, r *appsv1.ControllerRevision) bool {
 		runs, _, _ := upgrade.PartlyUpToDate(t.Spec, m.Status)
 		return runs && !current(m, v1alpha1.ConditionUpToDate)
 	})
+}
+
+// CurrentOf is the revision that holds the template as it is now; nil before there is one.
+func CurrentOf(d *v1alpha1.MachineDeployment, known []*appsv1.ControllerRevision) (*appsv1.ControllerRevision, error) {
+	want, err := meaning(d.Spec.Template)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range known {
+		has, err := meaningOf(r)
+		if err != nil {
+			return nil, err
+		}
+		if has == want {
+			return r, nil
+		}
+	}
+	return nil, nil
 }

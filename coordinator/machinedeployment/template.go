@@ -25,13 +25,23 @@ const FieldManager = fleet.TemplateManager
 // field that another manager owns with another value is an override: it is left out
 // and returned, and the rest is applied all the same.
 func (r *Reconciler) apply(ctx context.Context, template *v1alpha1.MachineTemplateSpec, m *v1alpha1.Machine) ([]board.Override, error) {
+	return apply(ctx, r.Client, template, m)
+}
+
+// Overrides are the fields of the template that other managers own in the Machine. The API
+// server says so, and nothing is written.
+func Overrides(ctx context.Context, cl client.Writer, template *v1alpha1.MachineTemplateSpec, m *v1alpha1.Machine) ([]board.Override, error) {
+	return apply(ctx, cl, template, m, client.DryRunAll)
+}
+
+func apply(ctx context.Context, cl client.Writer, template *v1alpha1.MachineTemplateSpec, m *v1alpha1.Machine, options ...client.ApplyOption) ([]board.Override, error) {
 	spec, err := fieldsOf(template)
 	if err != nil {
 		return nil, err
 	}
 	var overrides []board.Override
 	for {
-		err := r.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(applyConfiguration(m, spec)), client.FieldOwner(FieldManager))
+		err := cl.Apply(ctx, client.ApplyConfigurationFromUnstructured(applyConfiguration(m, spec)), append(options, client.FieldOwner(FieldManager))...)
 		conflicts := conflictsOf(err)
 		if len(conflicts) == 0 {
 			return overrides, err //nolint:wrapcheck // the reasons of the API server are for the user

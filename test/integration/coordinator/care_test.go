@@ -363,13 +363,12 @@ func TestAFieldThatSomeoneElseOwnsIsAnOverride(t *testing.T) {
 	assert.Equal(t, "2.1.4", w.hosts["w2"].runtime, "the rest of the template is written all the same")
 	assert.Empty(t, w.condition("w1", v1alpha1.ConditionOverridden).Type)
 
-	release := `[{"op":"remove","path":"/spec/versions/kubelet"}]`
-	require.Contains(t, c.Message, release)
-	require.NoError(t, w.admin.Patch(ctx, w.machine("w2"), client.RawPatch(types.JSONPatchType, []byte(release)), client.FieldOwner("kubectl-patch")))
-	require.Eventually(t, func() bool {
+	require.Contains(t, c.Message, "kubectl refit release w2 -n "+namespace)
+	w.refitOK("release", "w2")
+	w.until("the deployment writes what was released", func() bool {
 		v := w.machine("w2").Spec.Versions
 		return v != nil && string(v.Kubelet) == newK8s
-	}, time.Minute, 100*time.Millisecond, "the deployment writes what was released")
+	})
 }
 
 func TestTwoDeploymentsThatMatchOneMachineBothRefuse(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 var (
 	server  *apiserver.Server
 	program string
+	cli     string
 )
 
 // TestMain starts one API server with the shipped manifests, and builds the program.
@@ -79,11 +80,11 @@ func prepare(ctx context.Context, dir string) error {
 	if err := server.Apply(ctx, []byte(defaultAccount)); err != nil {
 		return errors.Join(err, server.Stop())
 	}
-	program = filepath.Join(dir, "refit-coordinator")
-	build := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/refit-coordinator")
+	program, cli = filepath.Join(dir, "refit-coordinator"), filepath.Join(dir, "kubectl-refit")
+	build := exec.CommandContext(ctx, "go", "build", "-o", dir, "./cmd/refit-coordinator", "./cmd/kubectl-refit")
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
-		return errors.Join(fmt.Errorf("building the coordinator: %w: %s", err, out), server.Stop())
+		return errors.Join(fmt.Errorf("building the programs: %w: %s", err, out), server.Stop())
 	}
 	return nil
 }

@@ -45,6 +45,8 @@ type world struct {
 	dir   string
 	began time.Time
 	logs  *os.File
+	// kubeconfig of the operator, once there is one.
+	kubeconfig string
 
 	mu          sync.Mutex
 	coordinator *exec.Cmd
