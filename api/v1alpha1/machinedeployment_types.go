@@ -170,7 +170,7 @@ type Check struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:MinLength=1
 	Name string `json:"name"`
-	// CEL expression over cluster objects that must be true.
+	// CEL expression that must be true, over machine and node (those that wait), machines, nodes and pods of the pool.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	CEL string `json:"cel,omitempty"`

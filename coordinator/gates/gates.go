@@ -34,6 +34,9 @@ const (
 	ReasonInFlightExhausted       = "InFlightExhausted"
 	ReasonNoCapacity              = "NoCapacity"
 	ReasonDomainBusy              = "DomainBusy"
+	ReasonCheckUnknown            = "CheckUnknown"
+	ReasonCheckFailed             = "CheckFailed"
+	ReasonCheckInvalid            = "CheckInvalid"
 	ReasonCanaryPending           = "CanaryPending"
 	ReasonCanaryFailed            = "CanaryFailed"
 	ReasonAwaitingNext            = "AwaitingNext"
@@ -63,6 +66,7 @@ var All = []Gate{
 	{"capacity", capacity},                     // where would the pods go
 	{"budget", budget},                         // of the deployment
 	{"disruption-budgets", disruptionBudgets},  // MachineDisruptionBudgets
+	{"checks", checks},                         // asked only for those that nothing else holds
 }
 
 // Check returns the first veto, nil when the machine may have a slot now.

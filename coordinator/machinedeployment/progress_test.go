@@ -63,6 +63,9 @@ func TestARolloutWithoutProgressIsReportedAndNothingElse(t *testing.T) {
 		"a zone that is not known": {func(s *scope) {
 			s.read.Spec.Strategy = &v1alpha1.RolloutStrategy{RollingUpdate: &v1alpha1.RollingUpdate{Windows: []v1alpha1.Window{{Schedule: "0 22 * * *", Duration: metav1.Duration{Duration: time.Hour}, TimeZone: "Europe/Atlantis"}}}}
 		}, ReasonWindowInvalid},
+		"a check that cannot be compiled": {func(s *scope) {
+			s.read.Spec.Strategy = &v1alpha1.RolloutStrategy{RollingUpdate: &v1alpha1.RollingUpdate{Checks: []v1alpha1.Check{{Name: "c", CEL: "pods.all("}}}}
+		}, ReasonCheckInvalid},
 		"paused":                     {func(s *scope) { s.read.Spec.Paused = true }, ReasonPaused},
 		"the rest is out of service": {func(s *scope) { second(s).Spec.Availability = v1alpha1.AvailabilityOutOfService }, ReasonRollingOut},
 		"nothing is left to be done": {func(s *scope) { s.pool.Machines[1] = machine(true) }, ReasonComplete},
@@ -70,7 +73,7 @@ func TestARolloutWithoutProgressIsReportedAndNothingElse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, s := progressAt(start.Add(2*time.Hour), tc.change)
 			require.Equal(t, tc.reason, c.Reason)
-			assert.Equal(t, tc.reason == ReasonDeadlineExceeded || tc.reason == ReasonWindowInvalid, c.Status == metav1.ConditionFalse)
+			assert.Equal(t, tc.reason == ReasonDeadlineExceeded || tc.reason == ReasonWindowInvalid || tc.reason == ReasonCheckInvalid, c.Status == metav1.ConditionFalse)
 			if tc.reason == ReasonDeadlineExceeded {
 				assert.Contains(t, c.Message, "no progress since 2026-03-01T12:00:00Z")
 				assert.Contains(t, c.Message, "1 of 2 machines up to date")

@@ -38,6 +38,7 @@ const (
 	ReasonDeadlineExceeded = "ProgressDeadlineExceeded"
 	ReasonFailureThreshold = gates.ReasonFailureThreshold
 	ReasonWindowInvalid    = gates.ReasonWindowInvalid
+	ReasonCheckInvalid     = gates.ReasonCheckInvalid
 )
 
 // judge counts the machines and words how the rollout goes.
@@ -141,7 +142,7 @@ func (r *Reconciler) progressing(s *scope) metav1.Condition {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, reason, message
 		return c
 	}
-	invalid := gates.Invalid(s.pool)
+	invalid := r.invalid(s.pool)
 	switch stalled, reason := stalledMachine(s.pool); {
 	case s.conflict != "":
 		return no(ReasonMachineConflict, s.conflict)
@@ -178,6 +179,17 @@ func pausedText(d *v1alpha1.MachineDeployment) (reason, message string) {
 		return ReasonAborted, fmt.Sprintf("aborted (%s): what hosts had accepted finishes; go on with: kubectl refit resume %s -n %s", why, d.Name, d.Namespace)
 	}
 	return ReasonPaused, fmt.Sprintf("paused: go on with: kubectl refit resume %s -n %s", d.Name, d.Namespace)
+}
+
+// invalid says what of the strategy can never be carried out as it is written.
+func (r *Reconciler) invalid(p *fleet.Pool) *gates.Verdict {
+	if v := gates.Invalid(p); v != nil {
+		return v
+	}
+	if err := r.compiler.Invalid(p.Rolling().Checks); err != nil {
+		return &gates.Verdict{Reason: ReasonCheckInvalid, Message: err.Error()}
+	}
+	return nil
 }
 
 func complete(machines int32) string {
