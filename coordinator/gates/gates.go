@@ -34,6 +34,7 @@ const (
 	ReasonInFlightExhausted       = "InFlightExhausted"
 	ReasonNoCapacity              = "NoCapacity"
 	ReasonDomainBusy              = "DomainBusy"
+	ReasonFleetDegraded           = "FleetDegraded"
 	ReasonCheckUnknown            = "CheckUnknown"
 	ReasonCheckFailed             = "CheckFailed"
 	ReasonCheckInvalid            = "CheckInvalid"
@@ -59,6 +60,7 @@ var All = []Gate{
 	{"retry", retryLater},                      // backoff after a blocked drain
 	{"forecast", forecast},                     // a drain that can never succeed
 	{"failure-threshold", failureThreshold},    // the rollout paused itself
+	{"degraded", degraded},                     // machines beside it went down
 	{"canary", canary},                         // those that go first, alone
 	{"control-plane-first", controlPlaneFirst}, // and skew with it
 	{"control-plane", controlPlaneOneByOne},    // built in, no object widens it

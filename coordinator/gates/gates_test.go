@@ -356,6 +356,7 @@ func TestWhatAPersonDecidedIsHeardFirst(t *testing.T) {
 		"retry",
 		"forecast",
 		"failure-threshold",
+		"degraded",
 		"canary",
 		"control-plane-first",
 		"control-plane",

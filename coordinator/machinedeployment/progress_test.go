@@ -124,3 +124,40 @@ func TestAnAbortedRolloutSaysWhy(t *testing.T) {
 	c, _ = progressAt(start.Add(time.Minute), func(s *scope) { s.read.Annotations = map[string]string{v1alpha1.AnnotationAbort: "bad kernel"} })
 	assert.Equal(t, ReasonRollingOut, c.Reason, "whoever unpauses it has it go on")
 }
+
+func TestARolloutThatPausedItselfSaysSoAndLooksAgainWhenAFailureComesToCount(t *testing.T) {
+	blocked := func(since time.Duration) func(*scope) {
+		return func(s *scope) {
+			d := s.read
+			f, err := fleet.Build(fleet.Objects{Now: start, Deployments: []v1alpha1.MachineDeployment{*poolOf(d)}, Machines: []v1alpha1.Machine{
+				*inPool("w1", func(m *v1alpha1.Machine) {
+					first := metav1.NewTime(start.Add(-since))
+					m.Status.RolloutFailure = &v1alpha1.RolloutFailure{Class: fleet.ClassDrainBlocked, FirstTime: &first, Failure: v1alpha1.Failure{Reason: "EvictionBlocked"}}
+				}),
+				*inPool("w2", func(*v1alpha1.Machine) {}),
+			}})
+			require.NoError(t, err)
+			s.pool = f.Pools["w"]
+		}
+	}
+	c, s := progressAt(start, blocked(40*time.Minute))
+	assert.Equal(t, ReasonRollingOut, c.Reason)
+	assert.Equal(t, 20*time.Minute, s.requeue)
+
+	c, _ = progressAt(start, blocked(time.Hour))
+	assert.Equal(t, metav1.ConditionFalse, c.Status)
+	assert.Equal(t, ReasonFailureThreshold, c.Reason)
+	assert.Contains(t, c.Message, "w1 (EvictionBlocked)")
+}
+
+func poolOf(d *v1alpha1.MachineDeployment) *v1alpha1.MachineDeployment {
+	d = d.DeepCopy()
+	d.Name, d.Spec.Selector = "w", metav1.LabelSelector{MatchLabels: map[string]string{"pool": "w"}}
+	return d
+}
+
+func inPool(name string, edit func(*v1alpha1.Machine)) *v1alpha1.Machine {
+	m := &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"pool": "w"}}}
+	edit(m)
+	return m
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/coordinator/fleet"
@@ -142,7 +143,8 @@ func (r *Reconciler) progressing(s *scope) metav1.Condition {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, reason, message
 		return c
 	}
-	invalid := r.invalid(s.pool)
+	invalid, halted := r.invalid(s.pool), gates.Halted(s.pool)
+	s.lookAtFailures(r.Now())
 	switch stalled, reason := stalledMachine(s.pool); {
 	case s.conflict != "":
 		return no(ReasonMachineConflict, s.conflict)
@@ -152,6 +154,8 @@ func (r *Reconciler) progressing(s *scope) metav1.Condition {
 		return no(invalid.Reason, invalid.Message)
 	case st.Machines == 0 && fleet.HadMachines(s.read):
 		return no(ReasonNoMachines, lostMessage)
+	case halted != nil && st.UpToDate < st.Machines:
+		return no(halted.Reason, joined(halted.Message, stalled))
 	case stalled != "":
 		return no(reason, stalled)
 	case s.deployment.Spec.Paused:
@@ -179,6 +183,21 @@ func pausedText(d *v1alpha1.MachineDeployment) (reason, message string) {
 		return ReasonAborted, fmt.Sprintf("aborted (%s): what hosts had accepted finishes; go on with: kubectl refit resume %s -n %s", why, d.Name, d.Namespace)
 	}
 	return ReasonPaused, fmt.Sprintf("paused: go on with: kubectl refit resume %s -n %s", d.Name, d.Namespace)
+}
+
+// lookAtFailures asks for a pass when time alone makes another failure count.
+func (s *scope) lookAtFailures(now time.Time) {
+	if at := s.pool.NextFailure(); !at.IsZero() && (s.requeue == 0 || at.Sub(now) < s.requeue) {
+		s.requeue = at.Sub(now)
+	}
+}
+
+// joined adds what one machine says.
+func joined(message, stalled string) string {
+	if stalled == "" {
+		return message
+	}
+	return message + "; " + stalled
 }
 
 // invalid says what of the strategy can never be carried out as it is written.
