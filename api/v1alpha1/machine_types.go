@@ -273,6 +273,9 @@ type RolloutFailure struct {
 	// Class is one of Unreachable, DrainBlocked, SourceUnavailable, ApplyFailed, UnhealthyAfter, RolledBack.
 	Class   string `json:"class"`
 	Failure `json:",inline"`
+	// FirstTime is when the first of the attempts failed.
+	// +optional
+	FirstTime *metav1.Time `json:"firstTime,omitempty"`
 }
 
 // NodeRef is the Node of a machine.

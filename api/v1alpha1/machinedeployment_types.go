@@ -18,6 +18,7 @@ import (
 // +kubebuilder:printcolumn:name="Kubelet",type=string,JSONPath=`.spec.template.spec.versions.kubelet`
 // +kubebuilder:printcolumn:name="Runtime",type=string,JSONPath=`.spec.template.spec.versions.containerRuntime.version`
 // +kubebuilder:printcolumn:name="Paused",type=boolean,JSONPath=`.spec.paused`
+// +kubebuilder:printcolumn:name="Progressing",type=string,JSONPath=`.status.conditions[?(@.type=="Progressing")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Progressing")].message`,priority=1
 type MachineDeployment struct {
@@ -140,7 +141,7 @@ type RollingUpdate struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
 	Checks []Check `json:"checks,omitempty"`
-	// FailureThreshold at which the rollout pauses itself. Unset: 1.
+	// FailureThreshold of machines at which the rollout pauses itself: a count, or a percentage of replicas rounded down, at least 1. Unset: 1.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 && self <= 1000000 : self.matches('^(100|[1-9][0-9]?)%$')",message="must be a count of 1 or more, or a percentage from 1% to 100%"
@@ -170,7 +171,7 @@ type Check struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:MinLength=1
 	Name string `json:"name"`
-	// CEL expression over cluster objects that must be true.
+	// CEL expression that must be true, over machine and node (those that wait), machines, nodes and pods of the pool.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	CEL string `json:"cel,omitempty"`

@@ -86,6 +86,8 @@ type Machine struct {
 	Pool *Pool
 	// Forecast of its drain; nil while nothing is foreseen.
 	Forecast *Forecast
+	// Checks are the answers to the checks of its pool, by name; those that are known.
+	Checks map[string]CheckOutcome
 	// Claims are the names of all MachineDeployments that match it; more than one is a conflict.
 	Claims []string
 }
@@ -137,6 +139,7 @@ type Pool struct {
 	turn    *Turn
 	hours   *hours
 	samples map[bool]measured
+	settled *time.Time
 	// canaries by the hop that waits for them
 	canaries map[v1alpha1.KubernetesVersion]Canaries
 }

@@ -5,20 +5,22 @@ import (
 	"strings"
 
 	"github.com/refit-dev/refit/coordinator/fleet"
-	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
-func failureThreshold(_ *fleet.Fleet, m *fleet.Machine) *Verdict {
-	var failed []string
-	for _, other := range m.Pool.Machines {
-		if upgrade.Failed(other.Machine) {
-			failed = append(failed, fmt.Sprintf("%s (%s)", other.Name, other.Status.RolloutFailure.Reason))
+func failureThreshold(_ *fleet.Fleet, m *fleet.Machine) *Verdict { return Halted(m.Pool) }
+
+// Halted says why the rollout of a pool has paused itself; nil when it has not.
+func Halted(p *fleet.Pool) *Verdict {
+	const then = "; see to them, then change the spec, or set annotation refit.dev/retry on the machine to a new value"
+	if failed := p.Failures(); len(failed) >= p.FailureThreshold() {
+		names := make([]string, 0, len(failed))
+		for _, f := range failed {
+			names = append(names, fmt.Sprintf("%s (%s)", f.Machine, f.Reason))
 		}
+		return &Verdict{ReasonFailureThreshold, fmt.Sprintf("the rollout paused itself after %d failed: %s%s", len(failed), listed(names), then)}
 	}
-	if len(failed) < m.Pool.FailureThreshold() {
-		return nil
+	if unwell := p.UnhealthyInARow(); len(unwell) > 0 {
+		return &Verdict{ReasonFailureThreshold, fmt.Sprintf("the rollout paused itself after two machines in a row did not get well: %s%s", strings.Join(unwell, ", "), then)}
 	}
-	return &Verdict{ReasonFailureThreshold, fmt.Sprintf(
-		"the rollout paused itself after %d failed: %s; change the spec, or set annotation refit.dev/retry on the machine to a new value",
-		len(failed), strings.Join(failed, ", "))}
+	return nil
 }

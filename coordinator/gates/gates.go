@@ -37,6 +37,10 @@ const (
 	ReasonInFlightExhausted       = "InFlightExhausted"
 	ReasonNoCapacity              = "NoCapacity"
 	ReasonDomainBusy              = "DomainBusy"
+	ReasonFleetDegraded           = "FleetDegraded"
+	ReasonCheckUnknown            = "CheckUnknown"
+	ReasonCheckFailed             = "CheckFailed"
+	ReasonCheckInvalid            = "CheckInvalid"
 	ReasonCanaryPending           = "CanaryPending"
 	ReasonCanaryFailed            = "CanaryFailed"
 	ReasonAwaitingNext            = "AwaitingNext"
@@ -59,6 +63,7 @@ var All = []Gate{
 	{"retry", retryLater},                      // backoff after a blocked drain
 	{"forecast", forecast},                     // a drain that can never succeed
 	{"failure-threshold", failureThreshold},    // the rollout paused itself
+	{"degraded", degraded},                     // machines beside it went down
 	{"canary", canary},                         // those that go first, alone
 	{"control-plane-first", controlPlaneFirst}, // and skew with it
 	{"control-plane", controlPlaneOneByOne},    // built in, no object widens it
@@ -66,6 +71,7 @@ var All = []Gate{
 	{"capacity", capacity},                     // where would the pods go
 	{"budget", budget},                         // of the deployment
 	{"disruption-budgets", disruptionBudgets},  // MachineDisruptionBudgets
+	{"checks", checks},                         // asked only for those that nothing else holds
 }
 
 // Check returns the first veto, nil when the machine may have a slot now.

@@ -125,10 +125,10 @@ func TestEachGateVetoesWhatItIsForAndNothingElse(t *testing.T) {
 			reason: gates.ReasonStrategyNotSupported, says: []string{"rollingUpdate.maxSurge"}},
 		"everything that is not carried out is named at once": {
 			fleet: base().Deployment("w", rolling(func(r *v1alpha1.RollingUpdate) {
-				r.Checks, r.MaxSurge = []v1alpha1.Check{{}}, at(1)
+				r.MaxSurge = at(1)
 			})).Machine("w1", "w", worker),
 			reason: gates.ReasonStrategyNotSupported,
-			says:   []string{"rollingUpdate.checks, rollingUpdate.maxSurge"}},
+			says:   []string{"rollingUpdate.maxSurge"}},
 		"the first domain by name begins": {
 			fleet: base().Deployment("w", zoneByZone).Machine("w1", "w", worker, Zone("a")).Machine("w2", "w", worker, Zone("b"))},
 		"and the next one waits until it is finished": {
@@ -356,6 +356,7 @@ func TestWhatAPersonDecidedIsHeardFirst(t *testing.T) {
 		"retry",
 		"forecast",
 		"failure-threshold",
+		"degraded",
 		"canary",
 		"control-plane-first",
 		"control-plane",
@@ -363,6 +364,7 @@ func TestWhatAPersonDecidedIsHeardFirst(t *testing.T) {
 		"capacity",
 		"budget",
 		"disruption-budgets",
+		"checks",
 	}, names)
 }
 

@@ -107,15 +107,18 @@ const (
 )
 
 func nextDrainFailure(before *v1alpha1.RolloutFailure, b *drain.Blocked, now time.Time) *v1alpha1.RolloutFailure {
-	attempts := int32(1)
+	attempts, first := int32(1), ptr(metav1.NewTime(now))
 	if before != nil && before.Class == fleet.ClassDrainBlocked {
 		attempts = before.Attempts + 1
+		if before.FirstTime != nil {
+			first = before.FirstTime
+		}
 	}
 	delay := min(drainRetryFirst<<min(attempts-1, 10), drainRetryMost)
 	if b.Permanent && (b.Reason == drain.ReasonEvictionBlocked || b.Reason == drain.ReasonPodsComeBack) { // each try evicts the other pods in vain
 		delay = drainRetryMost
 	}
-	return &v1alpha1.RolloutFailure{Class: fleet.ClassDrainBlocked, Failure: v1alpha1.Failure{
+	return &v1alpha1.RolloutFailure{Class: fleet.ClassDrainBlocked, FirstTime: first, Failure: v1alpha1.Failure{
 		Reason: b.Reason, Message: b.Message, Attempts: attempts, NextRetryTime: ptr(metav1.NewTime(now.Add(delay))),
 	}}
 }

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/coordinator/fleet"
 	"github.com/refit-dev/refit/coordinator/fleet/fleettest"
 	"github.com/refit-dev/refit/pkg/drain"
 )
@@ -119,4 +120,16 @@ func TestWhoeverTakesACordonBackIsGivenWay(t *testing.T) {
 			assert.Equal(t, tc.taken, uncordoned(&scope{machine: view.Machine, view: view}))
 		})
 	}
+}
+
+func TestABlockedDrainRemembersWhenItWasFirst(t *testing.T) {
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	blocked := &drain.Blocked{Reason: "EvictionBlocked"}
+	first := nextDrainFailure(nil, blocked, now)
+	third := nextDrainFailure(nextDrainFailure(first, blocked, now.Add(time.Hour)), blocked, now.Add(2*time.Hour))
+	assert.Equal(t, now, third.FirstTime.Time)
+	assert.EqualValues(t, 3, third.Attempts)
+
+	other := &v1alpha1.RolloutFailure{Class: fleet.ClassUnreachable, FirstTime: first.FirstTime}
+	assert.Equal(t, now.Add(time.Hour), nextDrainFailure(other, blocked, now.Add(time.Hour)).FirstTime.Time)
 }

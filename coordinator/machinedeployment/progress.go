@@ -10,9 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// DefaultProgressDeadline is that of a MachineDeployment that names none.
-const DefaultProgressDeadline = time.Hour
-
 // noteProgress keeps the time of the rollout's last progress: none while there is
 // nothing to roll out, or a person has paused it. A new spec, one more machine that is up
 // to date, and each stage that a slot reaches after its drain are progress; trying to
@@ -63,12 +60,11 @@ func (r *Reconciler) overdue(s *scope) string {
 	if last == nil {
 		return ""
 	}
-	deadline := DefaultProgressDeadline
-	if d := s.deployment.Spec.ProgressDeadline; d != nil && d.Duration > 0 {
-		deadline = d.Duration
-	}
+	deadline := s.pool.ProgressDeadline()
 	if left := deadline - r.Now().Sub(last.Time); left > 0 {
-		s.requeue = left
+		if s.requeue == 0 || left < s.requeue {
+			s.requeue = left
+		}
 		return ""
 	}
 	return fmt.Sprintf("no progress since %s, for longer than %s", last.UTC().Format(time.RFC3339), deadline)

@@ -63,6 +63,9 @@ func TestARolloutWithoutProgressIsReportedAndNothingElse(t *testing.T) {
 		"a zone that is not known": {func(s *scope) {
 			s.read.Spec.Strategy = &v1alpha1.RolloutStrategy{RollingUpdate: &v1alpha1.RollingUpdate{Windows: []v1alpha1.Window{{Schedule: "0 22 * * *", Duration: metav1.Duration{Duration: time.Hour}, TimeZone: "Europe/Atlantis"}}}}
 		}, ReasonWindowInvalid},
+		"a check that cannot be compiled": {func(s *scope) {
+			s.read.Spec.Strategy = &v1alpha1.RolloutStrategy{RollingUpdate: &v1alpha1.RollingUpdate{Checks: []v1alpha1.Check{{Name: "c", CEL: "pods.all("}}}}
+		}, ReasonCheckInvalid},
 		"paused":                     {func(s *scope) { s.read.Spec.Paused = true }, ReasonPaused},
 		"the rest is out of service": {func(s *scope) { second(s).Spec.Availability = v1alpha1.AvailabilityOutOfService }, ReasonRollingOut},
 		"nothing is left to be done": {func(s *scope) { s.pool.Machines[1] = machine(true) }, ReasonComplete},
@@ -70,7 +73,7 @@ func TestARolloutWithoutProgressIsReportedAndNothingElse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, s := progressAt(start.Add(2*time.Hour), tc.change)
 			require.Equal(t, tc.reason, c.Reason)
-			assert.Equal(t, tc.reason == ReasonDeadlineExceeded || tc.reason == ReasonWindowInvalid, c.Status == metav1.ConditionFalse)
+			assert.Equal(t, tc.reason == ReasonDeadlineExceeded || tc.reason == ReasonWindowInvalid || tc.reason == ReasonCheckInvalid, c.Status == metav1.ConditionFalse)
 			if tc.reason == ReasonDeadlineExceeded {
 				assert.Contains(t, c.Message, "no progress since 2026-03-01T12:00:00Z")
 				assert.Contains(t, c.Message, "1 of 2 machines up to date")
@@ -120,4 +123,41 @@ func TestAnAbortedRolloutSaysWhy(t *testing.T) {
 	assert.Contains(t, c.Message, "aborted (bad kernel)")
 	c, _ = progressAt(start.Add(time.Minute), func(s *scope) { s.read.Annotations = map[string]string{v1alpha1.AnnotationAbort: "bad kernel"} })
 	assert.Equal(t, ReasonRollingOut, c.Reason, "whoever unpauses it has it go on")
+}
+
+func TestARolloutThatPausedItselfSaysSoAndLooksAgainWhenAFailureComesToCount(t *testing.T) {
+	blocked := func(since time.Duration) func(*scope) {
+		return func(s *scope) {
+			d := s.read
+			f, err := fleet.Build(fleet.Objects{Now: start, Deployments: []v1alpha1.MachineDeployment{*poolOf(d)}, Machines: []v1alpha1.Machine{
+				*inPool("w1", func(m *v1alpha1.Machine) {
+					first := metav1.NewTime(start.Add(-since))
+					m.Status.RolloutFailure = &v1alpha1.RolloutFailure{Class: fleet.ClassDrainBlocked, FirstTime: &first, Failure: v1alpha1.Failure{Reason: "EvictionBlocked"}}
+				}),
+				*inPool("w2", func(*v1alpha1.Machine) {}),
+			}})
+			require.NoError(t, err)
+			s.pool = f.Pools["w"]
+		}
+	}
+	c, s := progressAt(start, blocked(40*time.Minute))
+	assert.Equal(t, ReasonRollingOut, c.Reason)
+	assert.Equal(t, 20*time.Minute, s.requeue)
+
+	c, _ = progressAt(start, blocked(time.Hour))
+	assert.Equal(t, metav1.ConditionFalse, c.Status)
+	assert.Equal(t, ReasonFailureThreshold, c.Reason)
+	assert.Contains(t, c.Message, "w1 (EvictionBlocked)")
+}
+
+func poolOf(d *v1alpha1.MachineDeployment) *v1alpha1.MachineDeployment {
+	d = d.DeepCopy()
+	d.Name, d.Spec.Selector = "w", metav1.LabelSelector{MatchLabels: map[string]string{"pool": "w"}}
+	return d
+}
+
+func inPool(name string, edit func(*v1alpha1.Machine)) *v1alpha1.Machine {
+	m := &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"pool": "w"}}}
+	edit(m)
+	return m
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/coordinator/board"
+	"github.com/refit-dev/refit/coordinator/checks"
 	"github.com/refit-dev/refit/coordinator/fleet"
 	"github.com/refit-dev/refit/coordinator/ledger"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -37,7 +38,8 @@ type Reconciler struct {
 	// Now is the clock.
 	Now func() time.Time
 
-	applied applied
+	applied  applied
+	compiler checks.Compiler
 }
 
 // Reconcile applies the template to the machines that are this deployment's alone, and

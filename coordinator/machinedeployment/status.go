@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/coordinator/fleet"
@@ -38,6 +39,7 @@ const (
 	ReasonDeadlineExceeded = "ProgressDeadlineExceeded"
 	ReasonFailureThreshold = gates.ReasonFailureThreshold
 	ReasonWindowInvalid    = gates.ReasonWindowInvalid
+	ReasonCheckInvalid     = gates.ReasonCheckInvalid
 )
 
 // judge counts the machines and words how the rollout goes.
@@ -141,7 +143,8 @@ func (r *Reconciler) progressing(s *scope) metav1.Condition {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, reason, message
 		return c
 	}
-	invalid := gates.Invalid(s.pool)
+	invalid, halted := r.invalid(s.pool), gates.Halted(s.pool)
+	s.lookAtFailures(r.Now())
 	switch stalled, reason := stalledMachine(s.pool); {
 	case s.conflict != "":
 		return no(ReasonMachineConflict, s.conflict)
@@ -151,6 +154,8 @@ func (r *Reconciler) progressing(s *scope) metav1.Condition {
 		return no(invalid.Reason, invalid.Message)
 	case st.Machines == 0 && fleet.HadMachines(s.read):
 		return no(ReasonNoMachines, lostMessage)
+	case halted != nil && st.UpToDate < st.Machines:
+		return no(halted.Reason, joined(halted.Message, stalled))
 	case stalled != "":
 		return no(reason, stalled)
 	case s.deployment.Spec.Paused:
@@ -178,6 +183,32 @@ func pausedText(d *v1alpha1.MachineDeployment) (reason, message string) {
 		return ReasonAborted, fmt.Sprintf("aborted (%s): what hosts had accepted finishes; go on with: kubectl refit resume %s -n %s", why, d.Name, d.Namespace)
 	}
 	return ReasonPaused, fmt.Sprintf("paused: go on with: kubectl refit resume %s -n %s", d.Name, d.Namespace)
+}
+
+// lookAtFailures asks for a pass when time alone makes another failure count.
+func (s *scope) lookAtFailures(now time.Time) {
+	if at := s.pool.NextFailure(); !at.IsZero() && (s.requeue == 0 || at.Sub(now) < s.requeue) {
+		s.requeue = at.Sub(now)
+	}
+}
+
+// joined adds what one machine says.
+func joined(message, stalled string) string {
+	if stalled == "" {
+		return message
+	}
+	return message + "; " + stalled
+}
+
+// invalid says what of the strategy can never be carried out as it is written.
+func (r *Reconciler) invalid(p *fleet.Pool) *gates.Verdict {
+	if v := gates.Invalid(p); v != nil {
+		return v
+	}
+	if err := r.compiler.Invalid(p.Rolling().Checks); err != nil {
+		return &gates.Verdict{Reason: ReasonCheckInvalid, Message: err.Error()}
+	}
+	return nil
 }
 
 func complete(machines int32) string {

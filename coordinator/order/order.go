@@ -3,12 +3,14 @@
 //	control plane before workers
 //	machines that are down already: work on them takes nothing away
 //	least disruption: budget room is used at once
+//	the longest by what was measured before: one that begins last ends last
 //	the longest waiting, then by name
 package order
 
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/coordinator/fleet"
@@ -18,14 +20,24 @@ import (
 
 // Candidates are the machines that are ready for a slot, the next one first.
 func Candidates(f *fleet.Fleet) []*fleet.Machine {
-	var out []*fleet.Machine
+	var ready []candidate
 	for _, m := range f.Machines {
 		if Ready(m) {
-			out = append(out, m)
+			ready = append(ready, candidate{m, m.Usual()})
 		}
 	}
-	slices.SortStableFunc(out, before)
+	slices.SortStableFunc(ready, before)
+	var out []*fleet.Machine
+	for _, c := range ready {
+		out = append(out, c.Machine)
+	}
 	return out
+}
+
+// candidate is a machine with how long it usually takes; 0 when nothing was measured.
+type candidate struct {
+	*fleet.Machine
+	usual time.Duration
 }
 
 // Ready says that everything a slot needs is there: a frozen, staged plan that nothing
@@ -46,12 +58,13 @@ func planBlocked(p *v1alpha1.PlanStatus) bool {
 	return slices.ContainsFunc(p.Findings, func(f v1alpha1.Finding) bool { return f.Severity == "Error" })
 }
 
-func before(a, b *fleet.Machine) int {
+func before(a, b candidate) int {
 	return cmp.Or(
-		cmp.Compare(plane(a), plane(b)),
-		cmp.Compare(down(a), down(b)),
-		cmp.Compare(disruption(a), disruption(b)),
-		cmp.Compare(waiting(a), waiting(b)),
+		cmp.Compare(plane(a.Machine), plane(b.Machine)),
+		cmp.Compare(down(a.Machine), down(b.Machine)),
+		cmp.Compare(disruption(a.Machine), disruption(b.Machine)),
+		cmp.Compare(b.usual, a.usual),
+		cmp.Compare(waiting(a.Machine), waiting(b.Machine)),
 		cmp.Compare(a.Name, b.Name),
 	)
 }

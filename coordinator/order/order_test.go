@@ -61,3 +61,27 @@ func TestOnlyAMachineWithAStagedPlanForItsSpecIsACandidate(t *testing.T) {
 	}
 	assert.Len(t, order.Candidates(New().Machine("w1", "", worker).Build()), 1, "and nothing else is asked")
 }
+
+func TestTheLongestByMeasurementGoesFirstAndTheRestByThePoolsMiddle(t *testing.T) {
+	took := func(each ...time.Duration) Edit {
+		return Of(func(m *v1alpha1.Machine) {
+			for _, d := range each {
+				m.Status.History = append(m.Status.History, v1alpha1.HistoryEntry{State: v1alpha1.OperationSuccessful,
+					Phases: []v1alpha1.PhaseDuration{{Name: "Wait", Duration: metav1.Duration{Duration: time.Hour}}, {Name: "Drain", Duration: metav1.Duration{Duration: d}}}})
+			}
+		})
+	}
+	f := New().Deployment("w").
+		Machine("a", "w", worker, took(time.Minute)).
+		Machine("b", "w", worker, took(9*time.Minute, 5*time.Minute, 7*time.Minute)).
+		Machine("c", "w", worker).
+		Machine("d", "w", worker, took(6*time.Minute)).
+		Machine("e", "w", worker, waitingFor(time.Hour)).
+		Machine("f", "w", worker, took(time.Hour), Plans(v1alpha1.DisruptionRestart)).
+		Build()
+	var names []string
+	for _, m := range order.Candidates(f) {
+		names = append(names, m.Name)
+	}
+	assert.Equal(t, []string{"f", "b", "e", "c", "d", "a"}, names, "f restarts only; of the six that drained the middle is seven minutes")
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/refit-dev/refit/coordinator/checks"
 	"github.com/refit-dev/refit/coordinator/drains"
 	"github.com/refit-dev/refit/coordinator/fleet"
 	"github.com/refit-dev/refit/coordinator/forecasts"
@@ -63,15 +64,19 @@ func (r *Reconciler) check(ctx context.Context, f *fleet.Fleet, m *fleet.Machine
 }
 
 // askAgain is when another pass is due, since not every drain that is impossible is
-// followed, and not every machine could be asked about.
+// followed, not every machine could be asked about, and no event tells of a check.
 func askAgain(verdicts map[string]gates.Verdict) time.Duration {
 	var in time.Duration
 	for _, v := range verdicts {
 		switch v.Reason {
 		case gates.ReasonForecastPending:
 			return pendingDelay
+		case gates.ReasonCheckFailed, gates.ReasonCheckUnknown:
+			in = checks.Every
 		case gates.ReasonDrainImpossible:
-			in = forecasts.Keeps
+			if in == 0 {
+				in = forecasts.Keeps
+			}
 		}
 	}
 	return in

@@ -38,6 +38,8 @@ type Reconciler struct {
 	Board *board.Board
 	// Forecasts of the drains to come.
 	Forecasts Forecaster
+	// Checks of the pools.
+	Checks Checker
 	// OwnPods are the coordinator's own pods.
 	OwnPods func(*corev1.Pod) bool
 	// Now is the clock.
@@ -78,6 +80,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	r.Board.SetVerdicts(namespace, verdicts)
 	r.follow(namespace, f)
+	r.askChecks(f, verdicts)
 	result, err := r.conclude(f, err)
 	if d := askAgain(verdicts); err == nil && d > 0 && (result.RequeueAfter == 0 || d < result.RequeueAfter) {
 		result.RequeueAfter = d
@@ -105,6 +108,7 @@ func (r *Reconciler) load(ctx context.Context, l *v1alpha1.Ledger, machines, nod
 		return nil, fmt.Errorf("reading the fleet of namespace %s: %w", l.Namespace, err)
 	}
 	r.recall(f)
+	r.recallChecks(f)
 	return f, nil
 }
 

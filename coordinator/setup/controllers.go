@@ -8,6 +8,7 @@ import (
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/coordinator/board"
+	"github.com/refit-dev/refit/coordinator/checks"
 	"github.com/refit-dev/refit/coordinator/drains"
 	"github.com/refit-dev/refit/coordinator/forecasts"
 	"github.com/refit-dev/refit/coordinator/ledger"
@@ -44,6 +45,8 @@ type parts struct {
 	board    *board.Board
 	drains   *drains.Runner
 	book     *forecasts.Book
+	checks   *checks.Book
+	answers  chan event.GenericEvent
 	word     chan event.GenericEvent
 	deposed  func(error)
 	mapper   mapper
@@ -58,13 +61,14 @@ func addControllers(ctx context.Context, mgr manager.Manager, nodes cluster.Clus
 		return err
 	}
 	p := &parts{
-		mgr: mgr, nodes: nodes, workload: workload, word: make(chan event.GenericEvent, 1024),
+		mgr: mgr, nodes: nodes, workload: workload, word: make(chan event.GenericEvent, 1024), answers: make(chan event.GenericEvent, 64),
 		deposed: func(err error) { end(err) }, mapper: mapper{mgr.GetClient()},
 		ledger: &ledger.Store{Live: mgr.GetAPIReader(), Writer: mgr.GetClient(), Now: metav1.Now},
 	}
 	p.board = &board.Board{Changed: p.tell(ctx)}
 	p.drains = &drains.Runner{Base: ctx, Client: workload, Changed: p.tell(ctx)}
 	p.book = &forecasts.Book{Base: ctx, Client: workload, Changed: p.tell(ctx), Now: time.Now}
+	p.checks = &checks.Book{Base: ctx, Nodes: nodes.GetClient(), Workload: workload, Changed: p.answered(ctx), Now: time.Now}
 	for _, add := range []func() error{p.addMachine, p.addRollout, p.addMachineDeployment, p.addNodeMarks} {
 		if err := add(); err != nil {
 			return err
@@ -87,6 +91,16 @@ func (p *parts) tell(ctx context.Context) func(types.NamespacedName) {
 		m := &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 		select {
 		case p.word <- event.GenericEvent{Object: m}:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// answered brings a pass over the namespace about.
+func (p *parts) answered(ctx context.Context) func(string) {
+	return func(namespace string) {
+		select {
+		case p.answers <- event.GenericEvent{Object: &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}}}:
 		case <-ctx.Done():
 		}
 	}
@@ -120,7 +134,7 @@ func (p *parts) addRollout() error {
 	r := &rollout.Reconciler{
 		Cached: p.mgr.GetClient(), Live: p.mgr.GetAPIReader(),
 		CachedNodes: p.nodes.GetClient(), LiveNodes: p.nodes.GetAPIReader(), Workload: p.workload,
-		Ledger: p.ledger, Board: p.board, Forecasts: p.book, OwnPods: ownPods(), Now: time.Now, Deposed: p.deposed,
+		Ledger: p.ledger, Board: p.board, Forecasts: p.book, Checks: p.checks, OwnPods: ownPods(), Now: time.Now, Deposed: p.deposed,
 	}
 	toNamespace := handler.EnqueueRequestsFromMapFunc(namespaceOf)
 	err := builder.ControllerManagedBy(p.mgr).Named("rollout").
@@ -129,6 +143,7 @@ func (p *parts) addRollout() error {
 		Watches(&v1alpha1.MachineDisruptionBudget{}, toNamespace, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.Ledger{}, toNamespace).
 		WatchesRawSource(source.Kind(p.nodes.GetCache(), &corev1.Node{}, handler.TypedEnqueueRequestsFromMapFunc(p.mapper.namespacesOfNode), nodeChanged())).
+		WatchesRawSource(source.Channel(p.answers, toNamespace)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 4}).
 		Complete(r)
 	if err != nil {
