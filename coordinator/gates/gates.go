@@ -33,6 +33,7 @@ const (
 	ReasonBudgetExhausted         = "BudgetExhausted"
 	ReasonInFlightExhausted       = "InFlightExhausted"
 	ReasonNoCapacity              = "NoCapacity"
+	ReasonNoStandby               = "NoStandby"
 	ReasonDomainBusy              = "DomainBusy"
 	ReasonCanaryPending           = "CanaryPending"
 	ReasonCanaryFailed            = "CanaryFailed"
@@ -61,6 +62,7 @@ var All = []Gate{
 	{"control-plane", controlPlaneOneByOne},    // built in, no object widens it
 	{"topology", topology},                     // one domain after another
 	{"capacity", capacity},                     // where would the pods go
+	{"standby", standby},                       // maxUnavailable 0 and nobody to take over
 	{"budget", budget},                         // of the deployment
 	{"disruption-budgets", disruptionBudgets},  // MachineDisruptionBudgets
 }

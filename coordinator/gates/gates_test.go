@@ -120,15 +120,12 @@ func TestEachGateVetoesWhatItIsForAndNothingElse(t *testing.T) {
 			reason: gates.ReasonDeploymentConflict, says: []string{"a, w"}},
 		"an empty selector claims nothing": {
 			fleet: base().Deployment("a", func(d *v1alpha1.MachineDeployment) { d.Spec.Selector = metav1.LabelSelector{} }).Deployment("w").Machine("w1", "w", worker)},
-		"a surge is not carried out yet, hence not ignored": {
-			fleet:  base().Deployment("w", rolling(func(r *v1alpha1.RollingUpdate) { r.MaxSurge = at(1) })).Machine("w1", "w", worker),
-			reason: gates.ReasonStrategyNotSupported, says: []string{"rollingUpdate.maxSurge"}},
 		"everything that is not carried out is named at once": {
 			fleet: base().Deployment("w", rolling(func(r *v1alpha1.RollingUpdate) {
-				r.Checks, r.MaxSurge = []v1alpha1.Check{{}}, at(1)
+				r.Checks = []v1alpha1.Check{{}}
 			})).Machine("w1", "w", worker),
 			reason: gates.ReasonStrategyNotSupported,
-			says:   []string{"rollingUpdate.checks, rollingUpdate.maxSurge"}},
+			says:   []string{"rollingUpdate.checks"}},
 		"the first domain by name begins": {
 			fleet: base().Deployment("w", zoneByZone).Machine("w1", "w", worker, Zone("a")).Machine("w2", "w", worker, Zone("b"))},
 		"and the next one waits until it is finished": {
@@ -361,6 +358,7 @@ func TestWhatAPersonDecidedIsHeardFirst(t *testing.T) {
 		"control-plane",
 		"topology",
 		"capacity",
+		"standby",
 		"budget",
 		"disruption-budgets",
 	}, names)

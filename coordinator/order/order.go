@@ -2,6 +2,7 @@
 //
 //	control plane before workers
 //	machines that are down already: work on them takes nothing away
+//	machines that stand by: nobody misses them, and they take over for the others
 //	least disruption: budget room is used at once
 //	the longest waiting, then by name
 package order
@@ -50,6 +51,7 @@ func before(a, b *fleet.Machine) int {
 	return cmp.Or(
 		cmp.Compare(plane(a), plane(b)),
 		cmp.Compare(down(a), down(b)),
+		cmp.Compare(standby(a), standby(b)),
 		cmp.Compare(disruption(a), disruption(b)),
 		cmp.Compare(waiting(a), waiting(b)),
 		cmp.Compare(a.Name, b.Name),
@@ -65,6 +67,13 @@ func plane(m *fleet.Machine) int {
 
 func down(m *fleet.Machine) int {
 	if m.Down() != "" {
+		return 0
+	}
+	return 1
+}
+
+func standby(m *fleet.Machine) int {
+	if m.StandsBy() {
 		return 0
 	}
 	return 1

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/intstr"
-
 	"github.com/refit-dev/refit/api/v1alpha1"
 )
 
@@ -39,6 +37,5 @@ func unsupportedFields(s *v1alpha1.RolloutStrategy) []string {
 	}
 	add(!slices.Contains([]string{"", v1alpha1.StrategyRollingUpdate, v1alpha1.StrategyManual}, s.Type), fmt.Sprintf("type %s", s.Type))
 	add(len(ru.Checks) > 0, "rollingUpdate.checks")
-	add(ru.MaxSurge != nil && *ru.MaxSurge != intstr.FromInt32(0) && *ru.MaxSurge != intstr.FromString("0%"), "rollingUpdate.maxSurge")
 	return fields
 }
