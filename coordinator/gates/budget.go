@@ -28,8 +28,12 @@ func budget(_ *fleet.Fleet, m *fleet.Machine) *Verdict {
 }
 
 func exhausted(p *fleet.Pool, away []string) *Verdict {
+	why := listed(away)
+	if len(away) == 0 && p.MaxUnavailable() > 0 {
+		why = fmt.Sprintf("no more than %s serve", status.Count(p.Serving(), "machine"))
+	}
 	return &Verdict{ReasonBudgetExhausted, fmt.Sprintf("%d of %s may be unavailable in %s, and none is left: %s",
-		p.MaxUnavailable(), status.Count(p.Size(), "machine"), poolName(p), listed(p, away))}
+		p.MaxUnavailable(), status.Count(p.Size(), "machine"), poolName(p), why)}
 }
 
 // others are the other machines of a pool.
@@ -69,7 +73,7 @@ func inFlight(m *fleet.Machine) *Verdict {
 	if len(busy) < limit {
 		return nil
 	}
-	return &Verdict{ReasonInFlightExhausted, fmt.Sprintf("%s at a time in %s: %s", status.Count(limit, "machine"), poolName(m.Pool), shortened(busy))}
+	return &Verdict{ReasonInFlightExhausted, fmt.Sprintf("%s at a time in %s: %s", status.Count(limit, "machine"), poolName(m.Pool), listed(busy))}
 }
 
 func poolName(p *fleet.Pool) string {
@@ -79,20 +83,12 @@ func poolName(p *fleet.Pool) string {
 	return "MachineDeployment " + p.Name
 }
 
-// listed says who is away or, where nobody is, why nobody may be.
-func listed(p *fleet.Pool, away []string) string {
-	switch {
-	case len(away) > 0:
-		return shortened(away)
-	case p.MaxUnavailable() == 0:
+// listed keeps a message short: status has to stay small in a large fleet.
+func listed(names []string) string {
+	const most = 5
+	if len(names) == 0 {
 		return "maxUnavailable is 0"
 	}
-	return fmt.Sprintf("no more than %s serve", status.Count(p.Serving(), "machine"))
-}
-
-// shortened keeps a message short: status has to stay small in a large fleet.
-func shortened(names []string) string {
-	const most = 5
 	if len(names) <= most {
 		return strings.Join(names, ", ")
 	}

@@ -1,7 +1,6 @@
 package gates
 
 import (
-	"cmp"
 	"fmt"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
@@ -58,7 +57,7 @@ func judgeBudget(f *fleet.Fleet, m *fleet.Machine, b *v1alpha1.MachineDisruption
 		return &Verdict{ReasonBudgetExhausted, fmt.Sprintf("MachineDisruptionBudget %s: %s is unavailable in another %s", b.Name, elsewhere, b.Spec.TopologyKey)}
 	case len(away) >= allowed:
 		return &Verdict{ReasonBudgetExhausted, fmt.Sprintf("MachineDisruptionBudget %s: %d of %s may be unavailable, and none is left: %s",
-			b.Name, allowed, status.Count(len(covered), "machine"), cmp.Or(shortened(away), "it allows none"))}
+			b.Name, allowed, status.Count(len(covered), "machine"), listed(away))}
 	}
 	return nil
 }

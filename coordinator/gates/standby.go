@@ -30,7 +30,7 @@ func standby(_ *fleet.Fleet, m *fleet.Machine) *Verdict {
 	}
 	switch none := fmt.Sprintf("maxUnavailable of %s is 0, and %s", poolName(p), status.Count(p.Size(), "machine")+" should serve"); {
 	case len(coming) > 0:
-		return &Verdict{ReasonBudgetExhausted, fmt.Sprintf("%s: standby %s is upgraded and put to work first", none, shortened(coming))}
+		return &Verdict{ReasonBudgetExhausted, fmt.Sprintf("%s: standby %s is upgraded and put to work first", none, listed(coming))}
 	case len(unusable) > 0:
 		return &Verdict{ReasonNoStandby, fmt.Sprintf("%s, so a standby has to take over first, and none can: %s; bring it back, or allow maxUnavailable 1",
 			none, strings.Join(unusable, ", "))}

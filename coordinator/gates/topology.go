@@ -22,7 +22,7 @@ func topology(_ *fleet.Fleet, m *fleet.Machine) *Verdict {
 		return nil
 	}
 	return &Verdict{ReasonDomainBusy, fmt.Sprintf("%s is finished first, by spec.strategy.rollingUpdate.topologyKey of MachineDeployment %s: %s",
-		domainText(key, turn.Domain), m.Pool.Name, shortened(turn.Open))}
+		domainText(key, turn.Domain), m.Pool.Name, listed(turn.Open))}
 }
 
 func domainText(key, domain string) string {
