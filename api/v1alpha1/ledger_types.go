@@ -77,6 +77,14 @@ type Slot struct {
 	PlanHash string `json:"planHash"`
 	// Disruption of the plan: None and Restart do not charge the availability budget.
 	Disruption Disruption `json:"disruption"`
+	// StoodBy says that the machine stood by when the slot was reserved: nobody misses it, and it stands by again where
+	// the work fails.
+	// +optional
+	StoodBy bool `json:"stoodBy,omitempty"`
+	// DrainsOnly says that the slot is for emptying the node of a machine that is to stand by, and for no work on its
+	// host: it has no assignment and no plan.
+	// +optional
+	DrainsOnly bool `json:"drainsOnly,omitempty"`
 	// State of the slot.
 	State SlotState `json:"state"`
 	// From are the versions that ran when the slot was reserved; for history and undo.

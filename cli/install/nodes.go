@@ -20,17 +20,16 @@ func ClearNodes(ctx context.Context, kube kubernetes.Interface, say func(format 
 	}
 	for i := range nodes.Items {
 		n := &nodes.Items[i]
-		if (drain.Marks{}).On(n) {
+		if !drain.Lasts(n) {
 			continue
 		}
-		err := drain.Mark(ctx, kube, n.Name, drain.Marks{})
-		if apierrors.IsNotFound(err) {
-			continue
-		}
-		if err != nil {
+		cleared, err := drain.Clear(ctx, kube, n.Name)
+		switch {
+		case err != nil && !apierrors.IsNotFound(err):
 			return fmt.Errorf("taking off Node %s what Refit has written: %w", n.Name, err)
+		case cleared:
+			say("Node %s: Refit's marks taken off", n.Name)
 		}
-		say("Node %s: Refit's marks taken off", n.Name)
 	}
 	return nil
 }

@@ -1,5 +1,5 @@
 // Package board is where the coordinator's controllers leave word for one another: the
-// verdict of the gates, a violated skew and the overridden fields of each machine. It is
+// verdict of the gates, a violated skew, the role and the overridden fields of each machine. It is
 // memory only; after a restart it fills again as the controllers look at each object once.
 package board
 
@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/refit-dev/refit/coordinator/gates"
+	"github.com/refit-dev/refit/coordinator/standby"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -23,6 +24,7 @@ type Board struct {
 	verdicts  map[types.NamespacedName]gates.Verdict
 	overrides map[types.NamespacedName][]Override
 	skews     map[types.NamespacedName]string
+	roles     map[types.NamespacedName]standby.Role
 	// judged are the namespaces whose skews are known.
 	judged map[string]bool
 }
@@ -47,6 +49,23 @@ func (b *Board) SetSkews(namespace string, skews map[string]string) {
 	b.skews, b.judged[namespace] = next, true
 	b.mu.Unlock()
 	b.tell(changed)
+}
+
+// SetRoles replaces the roles of the machines of a namespace for which that is a question.
+func (b *Board) SetRoles(namespace string, roles map[string]standby.Role) {
+	b.mu.Lock()
+	next, changed := replaced(b.roles, namespace, roles)
+	b.roles = next
+	b.mu.Unlock()
+	b.tell(changed)
+}
+
+// Role of the machine; false where nobody has asked, or before its namespace was judged.
+func (b *Board) Role(machine types.NamespacedName) (standby.Role, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r, ok := b.roles[machine]
+	return r, ok
 }
 
 // Skew is what is said of a machine whose kubelet is outside of its skew, "" of any other;

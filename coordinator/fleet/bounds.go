@@ -21,14 +21,15 @@ func (p *Pool) Rolling() v1alpha1.RollingUpdate {
 	return *p.Deployment.Spec.Strategy.RollingUpdate
 }
 
-// Size is the number of machines that should serve: replicas, or all that count.
+// Size is the number of machines that should serve: replicas, or all that count and do
+// not stand by of their own.
 func (p *Pool) Size() int {
 	if p.Deployment != nil && p.Deployment.Spec.Replicas != nil {
 		return int(*p.Deployment.Spec.Replicas)
 	}
 	n := 0
 	for _, m := range p.Machines {
-		if !m.OutOfService() {
+		if !m.OutOfService() && !m.WishedStandby() {
 			n++
 		}
 	}

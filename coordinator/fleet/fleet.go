@@ -84,6 +84,8 @@ type Machine struct {
 	Slot *v1alpha1.Slot
 	// Pool it belongs to.
 	Pool *Pool
+	// Pods that a drain would take off its node; nil while nobody has counted them.
+	Pods *int
 	// Forecast of its drain; nil while nothing is foreseen.
 	Forecast *Forecast
 	// Checks are the answers to the checks of its pool, by name; those that are known.
@@ -180,6 +182,10 @@ func (m *Machine) Unavailable() string {
 	switch {
 	case m.OutOfService():
 		return ""
+	case m.StandsBy():
+		return "" // whatever is done to it takes nothing away
+	case m.Slot != nil && m.Slot.DrainsOnly:
+		return "being emptied to stand by"
 	case m.Slot != nil && Disrupts(m.Slot.Disruption):
 		return "being upgraded"
 	}
@@ -200,7 +206,7 @@ func (m *Machine) Down() string {
 		return "NotReady"
 	case m.Node.ForeignCordon():
 		return "cordoned by someone else"
-	case m.Node.Unschedulable && (m.Slot == nil || m.Slot.GrantID != m.Node.CordonedBy):
+	case m.Node.Unschedulable && !m.Node.StandsBy() && (m.Slot == nil || m.Slot.GrantID != m.Node.CordonedBy):
 		return "cordoned by an earlier operation"
 	case upgrade.Failed(m.Machine):
 		return "failed: " + m.Status.RolloutFailure.Reason

@@ -37,6 +37,9 @@ type domain struct {
 func (p *Pool) findTurn(key string) *Turn {
 	domains := map[string]*domain{}
 	for _, m := range p.Machines {
+		if m.StandsBy() { // it may go before its domain's turn
+			continue
+		}
 		name := m.Domain(key)
 		if domains[name] == nil {
 			domains[name] = &domain{Turn: Turn{Domain: name}}

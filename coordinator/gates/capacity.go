@@ -10,7 +10,14 @@ import (
 // says that this may happen in place.
 func capacity(f *fleet.Fleet, m *fleet.Machine) *Verdict {
 	plan := fleet.FrozenPlan(m.Machine)
-	if plan == nil || !fleet.Disrupts(plan.Disruption) || m.Node == nil || m.Down() != "" {
+	if plan == nil || !fleet.Disrupts(plan.Disruption) || m.Down() != "" || m.StandsBy() {
+		return nil
+	}
+	return placeElsewhere(f, m)
+}
+
+func placeElsewhere(f *fleet.Fleet, m *fleet.Machine) *Verdict {
+	if m.Node == nil {
 		return nil
 	}
 	if d := m.Spec.Drain; d != nil && d.SingleNode == "InPlace" {

@@ -13,9 +13,13 @@ import (
 // disruptionBudgets asks every MachineDisruptionBudget that selects the machine.
 func disruptionBudgets(f *fleet.Fleet, m *fleet.Machine) *Verdict {
 	plan := fleet.FrozenPlan(m.Machine)
-	if plan == nil || !fleet.Disrupts(plan.Disruption) || m.Down() != "" {
+	if plan == nil || !fleet.Disrupts(plan.Disruption) || m.Down() != "" || m.StandsBy() {
 		return nil
 	}
+	return budgetsAllow(f, m)
+}
+
+func budgetsAllow(f *fleet.Fleet, m *fleet.Machine) *Verdict {
 	for _, b := range f.Budgets {
 		if v := judgeBudget(f, m, b); v != nil {
 			return v
@@ -58,7 +62,8 @@ func judgeBudget(f *fleet.Fleet, m *fleet.Machine, b *v1alpha1.MachineDisruption
 	return nil
 }
 
-// Covered are the machines that the budget counts.
+// Covered are the machines that the budget counts: those that stand by are neither
+// available nor missed.
 func Covered(f *fleet.Fleet, b *v1alpha1.MachineDisruptionBudget) ([]*fleet.Machine, error) {
 	sel, err := metav1.LabelSelectorAsSelector(&b.Spec.Selector)
 	if err != nil {
@@ -66,7 +71,7 @@ func Covered(f *fleet.Fleet, b *v1alpha1.MachineDisruptionBudget) ([]*fleet.Mach
 	}
 	var covered []*fleet.Machine
 	for _, m := range f.Machines {
-		if !m.OutOfService() && sel.Matches(labels.Set(m.Labels)) {
+		if !m.OutOfService() && !m.StandsBy() && sel.Matches(labels.Set(m.Labels)) {
 			covered = append(covered, m)
 		}
 	}

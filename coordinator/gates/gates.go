@@ -36,6 +36,7 @@ const (
 	ReasonBudgetExhausted         = "BudgetExhausted"
 	ReasonInFlightExhausted       = "InFlightExhausted"
 	ReasonNoCapacity              = "NoCapacity"
+	ReasonNoStandby               = "NoStandby"
 	ReasonDomainBusy              = "DomainBusy"
 	ReasonFleetDegraded           = "FleetDegraded"
 	ReasonCheckUnknown            = "CheckUnknown"
@@ -69,6 +70,7 @@ var All = []Gate{
 	{"control-plane", controlPlaneOneByOne},    // built in, no object widens it
 	{"topology", topology},                     // one domain after another
 	{"capacity", capacity},                     // where would the pods go
+	{"standby", standby},                       // maxUnavailable 0 and nobody to take over
 	{"budget", budget},                         // of the deployment
 	{"disruption-budgets", disruptionBudgets},  // MachineDisruptionBudgets
 	{"checks", checks},                         // asked only for those that nothing else holds

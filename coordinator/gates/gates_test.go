@@ -120,15 +120,9 @@ func TestEachGateVetoesWhatItIsForAndNothingElse(t *testing.T) {
 			reason: gates.ReasonDeploymentConflict, says: []string{"a, w"}},
 		"an empty selector claims nothing": {
 			fleet: base().Deployment("a", func(d *v1alpha1.MachineDeployment) { d.Spec.Selector = metav1.LabelSelector{} }).Deployment("w").Machine("w1", "w", worker)},
-		"a surge is not carried out yet, hence not ignored": {
-			fleet:  base().Deployment("w", rolling(func(r *v1alpha1.RollingUpdate) { r.MaxSurge = at(1) })).Machine("w1", "w", worker),
-			reason: gates.ReasonStrategyNotSupported, says: []string{"rollingUpdate.maxSurge"}},
-		"everything that is not carried out is named at once": {
-			fleet: base().Deployment("w", rolling(func(r *v1alpha1.RollingUpdate) {
-				r.MaxSurge = at(1)
-			})).Machine("w1", "w", worker),
-			reason: gates.ReasonStrategyNotSupported,
-			says:   []string{"rollingUpdate.maxSurge"}},
+		"a strategy that nobody knows": {
+			fleet:  base().Deployment("w", func(d *v1alpha1.MachineDeployment) { d.Spec.Strategy = &v1alpha1.RolloutStrategy{Type: "OnDelete"} }).Machine("w1", "w", worker),
+			reason: gates.ReasonStrategyNotSupported, says: []string{"type OnDelete"}},
 		"the first domain by name begins": {
 			fleet: base().Deployment("w", zoneByZone).Machine("w1", "w", worker, Zone("a")).Machine("w2", "w", worker, Zone("b"))},
 		"and the next one waits until it is finished": {
@@ -362,6 +356,7 @@ func TestWhatAPersonDecidedIsHeardFirst(t *testing.T) {
 		"control-plane",
 		"topology",
 		"capacity",
+		"standby",
 		"budget",
 		"disruption-budgets",
 		"checks",

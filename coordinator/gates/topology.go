@@ -11,7 +11,7 @@ import (
 // domains before any is begun.
 func topology(_ *fleet.Fleet, m *fleet.Machine) *Verdict {
 	key := m.Pool.Rolling().TopologyKey
-	if key == "" || m.Down() != "" {
+	if key == "" || m.Down() != "" || m.StandsBy() {
 		return nil
 	}
 	if m.HasCanaries() && m.CanariesBefore().Is(m) {

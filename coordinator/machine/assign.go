@@ -24,7 +24,7 @@ func (r *Reconciler) assign(ctx context.Context, s *scope) (outcome, error) {
 	}
 	if s.wishMet {
 		st.Assignment = nil
-		if !upgrade.Failed(s.machine) {
+		if !upgrade.Failed(s.machine) && !drainFailureRecorded(st.RolloutFailure, r.Now()) {
 			st.RolloutFailure = nil
 		}
 		return goOn, nil

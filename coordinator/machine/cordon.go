@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/pkg/drain"
 )
 
@@ -35,15 +36,16 @@ func (r *Reconciler) uncordon(ctx context.Context, s *scope, grantID string) err
 
 // unmark gives back a node that carries a mark of ours while no slot of ours is on it: a
 // crash came between, or an operation failed and left the node unwell. It waits until
-// the node is well.
+// the node is well, unless its Machine goes: then nobody is there later. A standby that stays keeps its cordon.
 func (r *Reconciler) unmark(ctx context.Context, s *scope) (outcome, error) {
 	node := s.node()
-	if s.slot() != nil || node == nil || !node.Ready {
+	leaving := !s.machine.DeletionTimestamp.IsZero()
+	if s.slot() != nil || node == nil || (!node.Ready && !leaving) {
 		return goOn, nil
 	}
 	owners := []string{node.CordonedBy, node.FoundCordonedBy, node.ExcludedBy}
 	for i, owner := range owners {
-		if owner == "" || slices.Contains(owners[:i], owner) {
+		if owner == "" || slices.Contains(owners[:i], owner) || (owner == v1alpha1.CordonStandby && !leaving) {
 			continue
 		}
 		if err := r.uncordon(ctx, s, owner); err != nil {

@@ -22,7 +22,10 @@ func (r *Reconciler) drain(ctx context.Context, s *scope) (outcome, error) {
 	if slot == nil || slot.State != v1alpha1.SlotReserved {
 		return goOn, nil
 	}
-	if s.node() == nil || !fleet.Disrupts(slot.Disruption) {
+	switch {
+	case s.node() == nil && slot.DrainsOnly:
+		return stop, nil // withdrawn, or the Node comes back
+	case s.node() == nil || !fleet.Disrupts(slot.Disruption):
 		return r.drained(ctx, s, nil)
 	}
 	opts, err := r.drainOptions(ctx, s)
@@ -47,6 +50,9 @@ func (r *Reconciler) drain(ctx context.Context, s *scope) (outcome, error) {
 	}
 	if state.Warning != "" {
 		r.event(s, corev1.EventTypeWarning, "DrainIncomplete", "Drain", state.Warning)
+	}
+	if slot.DrainsOnly {
+		return r.standBy(ctx, s)
 	}
 	status.Set(&s.status().Conditions, s.machine.Generation, status.Drained(state.Message))
 	return r.drained(ctx, s, ptr(metav1.NewTime(r.Now())))

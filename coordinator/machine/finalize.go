@@ -34,10 +34,10 @@ func (r *Reconciler) finalize(ctx context.Context, s *scope) (outcome, error) {
 // clearMarks takes our marks off the node, well or not.
 func (r *Reconciler) clearMarks(ctx context.Context, s *scope) error {
 	node := s.node()
-	if node == nil || node.Marks == (drain.Marks{}) {
+	if node == nil || (node.Marks == (drain.Marks{}) && node.CordonedBy != v1alpha1.CordonStandby) {
 		return nil
 	}
-	if err := drain.Mark(ctx, r.Workload, node.Name, drain.Marks{}); err != nil && !apierrors.IsNotFound(err) {
+	if _, err := drain.Clear(ctx, r.Workload, node.Name); err != nil && !apierrors.IsNotFound(err) {
 		return wrapMachine(s, "taking the marks off the node", err)
 	}
 	return nil

@@ -18,10 +18,7 @@ import (
 // observed and at what the phases have decided, never at an earlier judgement.
 func (r *Reconciler) judge(s *scope) {
 	st := s.status()
-	st.Role = "Serving"
-	if s.machine.Spec.Availability == v1alpha1.AvailabilityStandby {
-		st.Role = "Standby"
-	}
+	st.Role = s.role()
 	s.put(v1alpha1.ConditionStalled, stalled(s))
 	s.put(v1alpha1.ConditionWaiting, r.waiting(s))
 	s.put(v1alpha1.ConditionReady, ptr(ready(s)))
@@ -71,6 +68,8 @@ func ready(s *scope) metav1.Condition {
 		return status.ReadyUnknown(status.ReasonNodeUnreachable, "the cluster has lost sight of the node: "+node.Message)
 	case !node.Ready:
 		return status.NotReady(status.ReasonNodeNotReady, node.Message)
+	case s.standsBy():
+		return status.StandingBy()
 	case node.ForeignCordon():
 		return status.NotReady(status.ReasonCordoned, "the node was cordoned by someone else, and Refit leaves it so")
 	case node.Unschedulable:

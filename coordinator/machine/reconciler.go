@@ -76,6 +76,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.verify,   // Verifying: health, uncordon, soak, history, release
 		r.void,     // a grant without a slot
 		r.unmark,   // a cordon of ours without a slot
+		r.work,     // a standby that is to serve
 		r.assign,   // the next hop
 	})
 	r.judge(s)

@@ -57,7 +57,12 @@ func (r *Reconciler) succeeded(ctx context.Context, s *scope) (outcome, error) {
 	s.status().RolloutFailure = nil // unreachable or unhealthy for a while, and well now
 	slot := s.slot()
 	if slot.UncordonedTime == nil {
-		if err := r.uncordon(ctx, s, slot.GrantID); err != nil {
+		standby, decided := r.standsByAfter(s)
+		if !decided {
+			s.after(roleDelay)
+			return stop, nil
+		}
+		if err := r.handOver(ctx, s, standby); err != nil {
 			return stop, err
 		}
 		now := metav1.NewTime(r.Now())
@@ -77,7 +82,7 @@ const soakPoll = 10 * time.Second
 
 func (s *scope) soakLeft(now time.Time) time.Duration {
 	soak := s.view.Pool.Rolling().Soak
-	if soak == nil {
+	if soak == nil || s.standsBy() {
 		return 0
 	}
 	return soak.Duration - now.Sub(s.slot().UncordonedTime.Time)
@@ -133,8 +138,8 @@ func (r *Reconciler) failed(s *scope, op *v1alpha1.Operation) {
 // cordon; unmark takes it off when the node is well again.
 func (r *Reconciler) release(ctx context.Context, s *scope) (outcome, error) {
 	slot := s.slot()
-	if s.node() != nil && s.node().Ready {
-		if err := r.uncordon(ctx, s, slot.GrantID); err != nil {
+	if s.node() != nil && (s.node().Ready || slot.StoodBy) {
+		if err := r.giveBack(ctx, s, slot); err != nil {
 			return stop, err
 		}
 	}

@@ -21,7 +21,7 @@ func (r *Reconciler) withdraw(ctx context.Context, s *scope) (outcome, error) {
 	if accepted(s, slot) {
 		return goOn, nil
 	}
-	why := withdrawal(s)
+	why := r.withdrawal(s)
 	if why == nil {
 		s.lookAtTheClose()
 		return goOn, nil
@@ -45,8 +45,11 @@ func accepted(s *scope, slot *v1alpha1.Slot) bool {
 }
 
 // withdrawal says why the slot is no longer wanted; nil when it is.
-func withdrawal(s *scope) *gates.Verdict {
+func (r *Reconciler) withdrawal(s *scope) *gates.Verdict {
 	slot, m := s.slot(), s.machine
+	if slot.DrainsOnly {
+		return r.stays(s)
+	}
 	switch plan := fleet.FrozenPlan(m); {
 	case !m.DeletionTimestamp.IsZero():
 		return &gates.Verdict{Reason: "MachineDeleted", Message: "the Machine is being deleted"}
@@ -72,7 +75,7 @@ func (r *Reconciler) takeBack(ctx context.Context, s *scope, why *gates.Verdict)
 		s.status().Grant = &v1alpha1.Grant{ID: slot.GrantID, AssignmentID: slot.AssignmentID, PlanHash: slot.PlanHash, Epoch: epoch, Void: true}
 		return again, nil
 	}
-	if err := r.uncordon(ctx, s, slot.GrantID); err != nil {
+	if err := r.giveBack(ctx, s, slot); err != nil {
 		return stop, err
 	}
 	if err := r.Ledger.Release(ctx, s.key.Namespace, slot.GrantID); err != nil {

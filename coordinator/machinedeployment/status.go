@@ -81,7 +81,7 @@ func count(st *v1alpha1.MachineDeploymentStatus, p *fleet.Pool) {
 		add(&st.Ready, meta.IsStatusConditionTrue(m.Status.Conditions, v1alpha1.ConditionReady))
 		add(&st.InFlight, m.Slot != nil)
 		add(&st.Failed, upgrade.Failed(m.Machine))
-		add(&st.Replicas, !m.OutOfService() && m.Unavailable() == "")
+		add(&st.Replicas, m.Serves())
 	}
 }
 

@@ -61,7 +61,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		if !r.limit(req.Name).TryAccept() {
 			return ctrl.Result{RequeueAfter: pause}, nil
 		}
-		if err := drain.Mark(ctx, r.Workload, c.node, c.marks); err != nil && !apierrors.IsNotFound(err) {
+		if err := r.write(ctx, c); err != nil && !apierrors.IsNotFound(err) {
 			return ctrl.Result{}, fmt.Errorf("marking the nodes of namespace %s: %w", req.Name, err)
 		}
 	}
@@ -71,7 +71,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // change is one write.
 type change struct {
 	node  string
-	marks drain.Marks
+	marks *drain.Marks // nil: the node is given back as it was
+}
+
+func (r *Reconciler) write(ctx context.Context, c change) error {
+	if c.marks == nil {
+		_, err := drain.Clear(ctx, r.Workload, c.node)
+		return err //nolint:wrapcheck // wrapped by the caller
+	}
+	return drain.Mark(ctx, r.Workload, c.node, *c.marks) //nolint:wrapcheck // wrapped by the caller
 }
 
 func (r *Reconciler) changes(ctx context.Context, namespace string) ([]change, error) {
@@ -86,7 +94,8 @@ func (r *Reconciler) changes(ctx context.Context, namespace string) ([]change, e
 	var out []change
 	for i := range nodes.Items {
 		n := &nodes.Items[i]
-		if m, known := wanted[n.Name]; known && !m.On(n) {
+		switch m, known := wanted[n.Name]; {
+		case known && m == nil && drain.Lasts(n), known && m != nil && !m.On(n):
 			out = append(out, change{n.Name, m})
 		}
 	}
@@ -95,15 +104,15 @@ func (r *Reconciler) changes(ctx context.Context, namespace string) ([]change, e
 }
 
 // rank lets pods onto nodes that are finished before it keeps them from others.
-func rank(m drain.Marks) int {
-	if m.Outdated {
+func rank(m *drain.Marks) int {
+	if m != nil && m.Outdated {
 		return 1
 	}
 	return 0
 }
 
 // wanted are the marks by node; of nodes that are none of the namespace's nothing is said.
-func (r *Reconciler) wanted(ctx context.Context, namespace string, nodes *corev1.NodeList) (map[string]drain.Marks, error) {
+func (r *Reconciler) wanted(ctx context.Context, namespace string, nodes *corev1.NodeList) (map[string]*drain.Marks, error) {
 	if namespace == Orphans {
 		return r.orphans(ctx, nodes)
 	}
@@ -121,23 +130,24 @@ func (r *Reconciler) wanted(ctx context.Context, namespace string, nodes *corev1
 	if err != nil {
 		return nil, fmt.Errorf("reading the fleet of namespace %s: %w", namespace, err)
 	}
-	out := map[string]drain.Marks{}
+	out := map[string]*drain.Marks{}
 	for _, m := range f.Machines {
-		out[m.Name] = Wanted(f, m)
+		marks := Wanted(f, m)
+		out[m.Name] = &marks
 	}
 	return out, nil
 }
 
 // orphans are the nodes that no Machine of any namespace stands for: someone has forced
 // it out, or a mark was written on an old reading.
-func (r *Reconciler) orphans(ctx context.Context, nodes *corev1.NodeList) (map[string]drain.Marks, error) {
+func (r *Reconciler) orphans(ctx context.Context, nodes *corev1.NodeList) (map[string]*drain.Marks, error) {
 	machines := &v1alpha1.MachineList{}
 	if err := r.Machines.List(ctx, machines, client.UnsafeDisableDeepCopy); err != nil { // it is only read
 		return nil, fmt.Errorf("listing Machines: %w", err)
 	}
-	out := map[string]drain.Marks{}
+	out := map[string]*drain.Marks{}
 	for i := range nodes.Items {
-		out[nodes.Items[i].Name] = drain.Marks{}
+		out[nodes.Items[i].Name] = nil
 	}
 	for i := range machines.Items {
 		delete(out, machines.Items[i].Name)

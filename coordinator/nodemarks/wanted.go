@@ -18,7 +18,7 @@ func Wanted(f *fleet.Fleet, m *fleet.Machine) drain.Marks {
 // drain is assumed if others of the pool have one.
 func awaitsDrain(m *fleet.Machine) bool {
 	switch plan := fleet.FrozenPlan(m.Machine); {
-	case m.Node == nil, m.Slot != nil, m.OutOfService(), !m.DeletionTimestamp.IsZero(), !m.Outdated(), aborted(m.Pool):
+	case m.Node == nil, m.Slot != nil, m.OutOfService(), m.StandsBy(), !m.DeletionTimestamp.IsZero(), !m.Outdated(), aborted(m.Pool):
 		return false
 	case plan != nil:
 		return fleet.Disrupts(plan.Disruption)

@@ -2,6 +2,7 @@
 //
 //	control plane before workers
 //	machines that are down already: work on them takes nothing away
+//	machines that stand by: nobody misses them, and they take over for the others
 //	least disruption: budget room is used at once
 //	the longest by what was measured before: one that begins last ends last
 //	the longest waiting, then by name
@@ -62,6 +63,7 @@ func before(a, b candidate) int {
 	return cmp.Or(
 		cmp.Compare(plane(a.Machine), plane(b.Machine)),
 		cmp.Compare(down(a.Machine), down(b.Machine)),
+		cmp.Compare(standby(a.Machine), standby(b.Machine)),
 		cmp.Compare(disruption(a.Machine), disruption(b.Machine)),
 		cmp.Compare(b.usual, a.usual),
 		cmp.Compare(waiting(a.Machine), waiting(b.Machine)),
@@ -78,6 +80,13 @@ func plane(m *fleet.Machine) int {
 
 func down(m *fleet.Machine) int {
 	if m.Down() != "" {
+		return 0
+	}
+	return 1
+}
+
+func standby(m *fleet.Machine) int {
+	if m.StandsBy() {
 		return 0
 	}
 	return 1

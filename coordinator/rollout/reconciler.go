@@ -15,6 +15,7 @@ import (
 	"github.com/refit-dev/refit/coordinator/gates"
 	"github.com/refit-dev/refit/coordinator/ledger"
 	"github.com/refit-dev/refit/coordinator/order"
+	"github.com/refit-dev/refit/coordinator/standby"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -72,13 +73,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return r.conclude(f, r.reclaim(ctx, l)) // the ledger's own change brings the next pass
 	}
 	verdicts, passed := judge(f)
-	if passed {
+	if passed || len(standby.Moves(f)) > 0 {
 		if f, err = r.load(ctx, l, r.Live, r.LiveNodes); err != nil {
 			return r.conclude(nil, err)
 		}
-		verdicts, err = r.reserve(ctx, l, f)
+		if verdicts, err = r.reserve(ctx, l, f); err == nil {
+			err = r.empty(ctx, l, f)
+		}
 	}
 	r.Board.SetVerdicts(namespace, verdicts)
+	r.Board.SetRoles(namespace, standby.Roles(f))
 	r.follow(namespace, f)
 	r.askChecks(f, verdicts)
 	result, err := r.conclude(f, err)
@@ -148,17 +152,25 @@ func (r *Reconciler) reserve(ctx context.Context, l *v1alpha1.Ledger, f *fleet.F
 }
 
 func newSlot(m *fleet.Machine, now metav1.Time) (v1alpha1.Slot, error) {
-	var random [8]byte
-	if _, err := rand.Read(random[:]); err != nil {
-		return v1alpha1.Slot{}, fmt.Errorf("drawing a grant id: %w", err)
+	id, err := newGrantID()
+	if err != nil {
+		return v1alpha1.Slot{}, err
 	}
 	slot := v1alpha1.Slot{
 		Machine: m.Name, MachineUID: string(m.UID), AssignmentID: m.Status.Assignment.ID,
-		GrantID: hex.EncodeToString(random[:]), PlanHash: m.Status.Plan.Hash, Disruption: m.Status.Plan.Disruption,
+		GrantID: id, PlanHash: m.Status.Plan.Hash, Disruption: m.Status.Plan.Disruption, StoodBy: m.StandsBy(),
 		State: v1alpha1.SlotReserved, From: fleet.Observed(m.Status.Versions), ReservedTime: now, WaitingTime: &now,
 	}
 	if c := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionWaiting); c != nil && c.Status == metav1.ConditionTrue {
 		slot.WaitingTime = c.LastTransitionTime.DeepCopy()
 	}
 	return slot, nil
+}
+
+func newGrantID() (string, error) {
+	var random [8]byte
+	if _, err := rand.Read(random[:]); err != nil {
+		return "", fmt.Errorf("drawing a grant id: %w", err)
+	}
+	return hex.EncodeToString(random[:]), nil
 }

@@ -62,9 +62,13 @@ type fault struct {
 	late   bool
 	writes int
 	struck bool
+	looks  func() // after each write
 }
 
 func (f *fault) around(effect func() error) error {
+	if f.looks != nil {
+		defer f.looks()
+	}
 	f.writes++
 	if f.struck || f.writes != f.at {
 		return effect()

@@ -59,7 +59,10 @@ func (c *cluster) line(name string) string {
 			parts = append(parts, "slot="+string(s.State))
 		}
 	}
-	if c.node(name).Spec.Unschedulable {
+	switch n := c.node(name); {
+	case n.Spec.Unschedulable && n.Annotations[v1alpha1.AnnotationCordonedBy] == v1alpha1.CordonStandby:
+		parts = append(parts, "standby")
+	case n.Spec.Unschedulable:
 		parts = append(parts, "cordoned")
 	}
 	if w := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionUpToDate); w != nil && w.Status != "True" {
@@ -94,7 +97,8 @@ func (c *cluster) run() string {
 func (c *cluster) checkInvariants() {
 	away := 0
 	for _, h := range c.hosts {
-		if c.node(h.name).Spec.Unschedulable || h.working > 0 {
+		n := c.node(h.name)
+		if (n.Spec.Unschedulable && n.Annotations[v1alpha1.AnnotationCordonedBy] != v1alpha1.CordonStandby) || h.working > 0 {
 			away++
 		}
 		if h.working > 0 && !h.stays {

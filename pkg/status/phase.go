@@ -61,7 +61,7 @@ func operationPhase(s *v1alpha1.MachineStatus) v1alpha1.Phase {
 }
 
 func settledPhase(m *v1alpha1.Machine) v1alpha1.Phase {
-	if m.Spec.Availability == v1alpha1.AvailabilityStandby {
+	if m.Status.Role == v1alpha1.MachineRoleStandby {
 		return v1alpha1.PhaseStandby
 	}
 	return v1alpha1.PhaseReady

@@ -50,7 +50,7 @@ func TestThePhaseFollowsFromTheConditions(t *testing.T) {
 	}{
 		"never reported":               {&v1alpha1.Machine{}, v1alpha1.PhasePending},
 		"nothing to do":                {reported(with(status.UpToDate()), with(status.Ready())), v1alpha1.PhaseReady},
-		"nothing to do, standing by":   {reported(with(status.UpToDate()), func(m *v1alpha1.Machine) { m.Spec.Availability = v1alpha1.AvailabilityStandby }), v1alpha1.PhaseStandby},
+		"nothing to do, standing by":   {reported(with(status.UpToDate()), func(m *v1alpha1.Machine) { m.Status.Role = v1alpha1.MachineRoleStandby }), v1alpha1.PhaseStandby},
 		"the cluster lost sight of it": {reported(with(status.UpToDate()), with(status.ReadyUnknown("NodeUnreachable", ""))), v1alpha1.PhaseUnknown},
 		"outdated":                     {reported(outdated), v1alpha1.PhaseOutdated},
 		"assigned":                     {reported(outdated, assigned), v1alpha1.PhaseStaging},

@@ -12,6 +12,7 @@ import (
 const (
 	ReasonPaused             = "Paused"
 	ReasonNodeReady          = "NodeReady"
+	ReasonStandingBy         = "StandingBy"
 	ReasonNodeNotReady       = "NodeNotReady"
 	ReasonNodeNotFound       = "NodeNotFound"
 	ReasonNodeUnreachable    = "NodeUnreachable"
@@ -50,6 +51,11 @@ func condition(kind string, state metav1.ConditionStatus, reason, message string
 // Ready is a machine that serves.
 func Ready() metav1.Condition {
 	return condition(v1alpha1.ConditionReady, metav1.ConditionTrue, ReasonNodeReady, "the node is ready and schedulable")
+}
+
+// StandingBy is a machine that is well, and kept empty.
+func StandingBy() metav1.Condition {
+	return condition(v1alpha1.ConditionReady, metav1.ConditionTrue, ReasonStandingBy, "the node is ready, and cordoned to stand by")
 }
 
 // NotReady is a machine that does not serve, and why.

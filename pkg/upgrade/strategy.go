@@ -1,11 +1,7 @@
 package upgrade
 
 import (
-	"fmt"
 	"slices"
-	"strings"
-
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 )
@@ -13,31 +9,11 @@ import (
 // ReasonStrategyNotSupported is that of a pool whose strategy this version would have to ignore.
 const ReasonStrategyNotSupported = "StrategyNotSupported"
 
-// UnsupportedStrategy refuses a pool with a rollout setting that this version does not
-// carry out: going on without a wanted window or canary is worse than not going on.
+// UnsupportedStrategy refuses a pool with a strategy that this version does not know, as of a newer one's CRD: going on
+// without what a pool asks for is worse than not going on.
 func UnsupportedStrategy(d *v1alpha1.MachineDeployment) *Blocked {
-	if d == nil || d.Spec.Strategy == nil {
+	if d == nil || d.Spec.Strategy == nil || slices.Contains([]string{"", v1alpha1.StrategyRollingUpdate, v1alpha1.StrategyManual}, d.Spec.Strategy.Type) {
 		return nil
 	}
-	fields := unsupportedFields(d.Spec.Strategy)
-	if len(fields) == 0 {
-		return nil
-	}
-	return refuse(ReasonStrategyNotSupported, "MachineDeployment %s sets spec.strategy %s, which this version of Refit does not carry out: remove it to go on", d.Name, strings.Join(fields, ", "))
-}
-
-func unsupportedFields(s *v1alpha1.RolloutStrategy) []string {
-	var fields []string
-	add := func(set bool, name string) {
-		if set {
-			fields = append(fields, name)
-		}
-	}
-	ru := v1alpha1.RollingUpdate{}
-	if s.RollingUpdate != nil {
-		ru = *s.RollingUpdate
-	}
-	add(!slices.Contains([]string{"", v1alpha1.StrategyRollingUpdate, v1alpha1.StrategyManual}, s.Type), fmt.Sprintf("type %s", s.Type))
-	add(ru.MaxSurge != nil && *ru.MaxSurge != intstr.FromInt32(0) && *ru.MaxSurge != intstr.FromString("0%"), "rollingUpdate.maxSurge")
-	return fields
+	return refuse(ReasonStrategyNotSupported, "MachineDeployment %s sets spec.strategy type %s, which this version of Refit does not carry out: remove it to go on", d.Name, d.Spec.Strategy.Type)
 }
