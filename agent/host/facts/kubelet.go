@@ -9,9 +9,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/refit-dev/refit/agent/host/command"
 	"github.com/refit-dev/refit/agent/host/kubelet"
+	"github.com/refit-dev/refit/agent/host/systemd"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
@@ -20,6 +22,9 @@ var kubeletEnvironments = []string{"var/lib/kubelet/kubeadm-flags.env", "etc/def
 
 func (g *gathering) kubelet(ctx context.Context) error {
 	status, err := g.Units.Status(ctx, kubelet.Unit)
+	if err == nil {
+		status, err = g.beyondItsStart(ctx, status)
+	}
 	if err != nil {
 		return fmt.Errorf("looking for the kubelet: %w", err)
 	}
@@ -50,6 +55,31 @@ func (g *gathering) kubelet(ctx context.Context) error {
 	k.State, err = g.kubeletState()
 	g.problem("kubelet.state", err)
 	return nil
+}
+
+// startFails is within which time a process ends that cannot start.
+const startFails = 5 * time.Second
+
+// beyondItsStart waits out the first moments of a process that systemd has started again by
+// itself: one that fails at its start, again and again, is met now and then, and does not run.
+func (g *gathering) beyondItsStart(ctx context.Context, s systemd.Status) (systemd.Status, error) {
+	if s.Restarts == 0 || s.MainPID == 0 || s.StartTime == nil {
+		return s, nil
+	}
+	left := startFails - time.Since(*s.StartTime)
+	if left <= 0 {
+		return s, nil
+	}
+	select {
+	case <-ctx.Done():
+		return s, context.Cause(ctx) //nolint:wrapcheck // the caller says what it was looking for
+	case <-time.After(left):
+	}
+	again, err := g.Units.Status(ctx, s.Unit)
+	if again.MainPID != s.MainPID {
+		again.MainPID, again.ActiveState, again.StartTime = 0, "activating", nil
+	}
+	return again, err //nolint:wrapcheck // likewise
 }
 
 // runningKubelet asks the process, and returns the path that it was started from:

@@ -15,6 +15,7 @@ type Status struct {
 	Result      string // success, exit-code, signal, timeout, oom-kill, …
 	MainPID     uint32
 	StartTime   *time.Time // of the main process
+	Restarts    uint32     // by Restart=, since somebody started it
 	// ExitCode says how the main process ended (1 exited, 2 killed, 3 dumped; 0 not
 	// yet), ExitStatus its exit status or the signal.
 	ExitCode   int
@@ -77,6 +78,7 @@ func statusFrom(unit string, p map[string]any) Status {
 		FileState:   text(p, "UnitFileState"),
 	}
 	s.MainPID, _ = p["MainPID"].(uint32)
+	s.Restarts, _ = p["NRestarts"].(uint32)
 	s.DropIns, _ = p["DropInPaths"].([]string)
 	if code, ok := p["ExecMainCode"].(int32); ok {
 		s.ExitCode = int(code)
