@@ -115,7 +115,7 @@ func exactly(ctx context.Context, cl client.Client, c *verbs.Change, opts []clie
 		err := cl.Patch(ctx, after, client.MergeFromWithOptions(c.Before, client.MergeFromWithOptimisticLock{}), opts...)
 		if !apierrors.IsConflict(err) {
 			c.After = after
-			return err
+			return err //nolint:wrapcheck // the caller says of which object
 		}
 		now, _ := reflect.New(reflect.TypeOf(c.Before).Elem()).Interface().(client.Object)
 		if err := cl.Get(ctx, client.ObjectKeyFromObject(c.Before), now); err != nil {
@@ -128,14 +128,14 @@ func exactly(ctx context.Context, cl client.Client, c *verbs.Change, opts []clie
 				return explained(failed)
 			}
 			want = redone
-			return err
+			return err //nolint:wrapcheck // the caller says of which object
 		}
 		if now.GetGeneration() != c.Before.GetGeneration() || now.GetUID() != c.Before.GetUID() {
 			return refused{"its spec has changed meanwhile: look at it, and run the command again"}
 		}
 		c.Before.SetResourceVersion(now.GetResourceVersion())
 		want.SetResourceVersion(now.GetResourceVersion())
-		return err
+		return err //nolint:wrapcheck // the caller says of which object
 	})
 }
 

@@ -159,6 +159,28 @@ func (w *world) hasEvent(machine, reason string) bool {
 	})
 }
 
+func TestAbortGivesAnUnacceptedSlotBackAndSaysWhyUntilResume(t *testing.T) {
+	w := fleetOfThree(t)
+	w.hosts["w1"].set(func(h *host) { h.stuckPods = true })
+	w.pod("app", "w1", true)
+	w.pool("workers", workerAt(newK8s))
+	w.start()
+	w.until("w1 drains", func() bool { return w.node("w1").Spec.Unschedulable })
+	_, errs := w.refitOK("abort", "workers", "--reason", "bad kernel")
+	assert.Contains(t, errs, "machine w1 has a place and has not begun: it is taken back")
+	w.until("the slot is given back", func() bool { return len(w.ledger().Slots) == 0 && !w.node("w1").Spec.Unschedulable })
+	w.until("the pool says why", func() bool {
+		c := w.deploymentCondition("workers", v1alpha1.ConditionProgressing)
+		return c.Reason == "Aborted" && strings.Contains(c.Message, "bad kernel")
+	})
+	w.hosts["w1"].set(func(h *host) { h.stuckPods = false })
+	w.refitOK("resume", "workers")
+	w.untilUpToDate("w1", "w2", "w3")
+	w.until("the pool is done", func() bool {
+		return w.deploymentCondition("workers", v1alpha1.ConditionProgressing).Reason == "Complete"
+	})
+}
+
 func TestPauseStopsGrantsAndGivesAnUnacceptedSlotBack(t *testing.T) {
 	w := fleetOfThree(t)
 	w.hosts["w1"].set(func(h *host) { h.stuckPods = true })
@@ -206,9 +228,9 @@ func TestTheStopSwitchHaltsEveryGrant(t *testing.T) {
 	w.start()
 	w.until("w1 says why", func() bool { return w.condition("w1", v1alpha1.ConditionWaiting).Reason == "Stopped" })
 	assert.Empty(t, w.ledger().Slots)
-	l := &v1alpha1.Ledger{}
-	require.NoError(t, w.admin.Get(context.Background(), types.NamespacedName{Namespace: namespace, Name: v1alpha1.LedgerName}, l))
-	require.NoError(t, w.admin.Patch(context.Background(), l, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"stopped":false}}`))))
+	out, _ := w.refitOK("why", "w1")
+	assert.Regexp(t, `(?m)^machine w1 \(pool workers\): Waiting, since .+\nStopped: `, out)
+	w.refitOK("resume", "--all")
 	w.untilUpToDate("w1", "w2", "w3")
 }
 
