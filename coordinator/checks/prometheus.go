@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"time"
 
@@ -63,7 +64,7 @@ func judgeSamples(all model.Vector) (fleet.CheckState, string) {
 		return fleet.CheckFailed, "the query gives no sample"
 	}
 	for _, s := range all {
-		if s.Value == 0 || s.Value != s.Value { // NaN says nothing
+		if s.Value == 0 || math.IsNaN(float64(s.Value)) { // NaN says nothing
 			return fleet.CheckFailed, firstLines(fmt.Sprintf("the sample %s is %s", s.Metric, s.Value))
 		}
 	}

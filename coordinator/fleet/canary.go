@@ -128,20 +128,33 @@ const (
 )
 
 func (m *Machine) canaryStage(hop v1alpha1.KubernetesVersion) int {
-	there := m.UpToDate() || m.has(hop)
 	switch {
 	case m.OutOfService() || !m.DeletionTimestamp.IsZero():
 		return unable
 	case m.Slot != nil || upgrade.Failed(m.Machine):
 		return begun
-	case there && m.well():
+	case m.UpToDate() || m.has(hop):
+		return m.arrivedAs()
+	case m.cannotBegin():
+		return unable
+	}
+	return m.startsAs()
+}
+
+// arrivedAs is the stage of a machine that has what the others are about to get.
+func (m *Machine) arrivedAs() int {
+	switch {
+	case m.well():
 		return through
-	case there && m.Node.ForeignCordon():
+	case m.Node.ForeignCordon():
 		return unable
-	case there:
-		return begun
-	case m.waitsForAPerson() || m.waitsToRetry() || (m.Node.ForeignCordon() && m.Pool.Rolling().CordonedMachines != "Include"):
-		return unable
+	}
+	return begun
+}
+
+// startsAs is the stage of a machine that has not begun.
+func (m *Machine) startsAs() int {
+	switch {
 	case m.Pool.Manual() && m.Named():
 		return named
 	case m.Down() != "" || m.Status.Versions == nil:
@@ -150,6 +163,11 @@ func (m *Machine) canaryStage(hop v1alpha1.KubernetesVersion) int {
 		return assigned
 	}
 	return later
+}
+
+// cannotBegin says that nothing is going to happen on the machine soon.
+func (m *Machine) cannotBegin() bool {
+	return m.waitsForAPerson() || m.waitsToRetry() || (m.Node.ForeignCordon() && m.Pool.Rolling().CordonedMachines != "Include")
 }
 
 // has says that the machine has the kubelet of the hop.
