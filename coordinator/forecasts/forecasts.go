@@ -83,7 +83,7 @@ func (b *Book) Ask(ctx context.Context, req Request) fleet.Forecast {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	f, err := b.drainer(req).Forecast(ctx, req.Node)
-	out := word(f, err)
+	out := Word(f, err)
 	b.remember(req, out)
 	return out
 }
@@ -127,7 +127,7 @@ func (b *Book) follow(req Request) {
 	b.followed[req.Machine] = &follower{version: req.Version, stop: stop}
 	go drainer.Follow(ctx, req.Node, func(f drain.Forecast, err error) {
 		if ctx.Err() == nil {
-			b.remember(req, word(f, err))
+			b.remember(req, Word(f, err))
 		}
 	})
 }
@@ -164,9 +164,9 @@ func (b *Book) remember(req Request, f fleet.Forecast) {
 	}
 }
 
-// word is what a forecast means for the machine: only a drain that can never succeed is
+// Word is what a forecast means for the machine: only a drain that can never succeed is
 // kept from being begun, and what could not be found out is found out by the drain.
-func word(f drain.Forecast, err error) fleet.Forecast {
+func Word(f drain.Forecast, err error) fleet.Forecast {
 	var blocked *drain.Blocked
 	switch {
 	case errors.As(err, &blocked):

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
-	"strings"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/coordinator/fleet"
@@ -60,7 +59,7 @@ func (r *Reconciler) nextHop(ctx context.Context, s *scope) error {
 	next.ID, next.Epoch = id, r.Ledger.Epoch(s.key.Namespace)
 	s.status().Assignment = next
 	s.status().RolloutFailure = nil
-	r.event(s, corev1.EventTypeNormal, "Assigned", "Assign", "next hop: "+targetText(next.Target))
+	r.event(s, corev1.EventTypeNormal, "Assigned", "Assign", "next hop: "+fleet.TargetText(next.Target))
 	return nil
 }
 
@@ -96,26 +95,4 @@ func (r *Reconciler) upgradeFleet(ctx context.Context, s *scope) (upgrade.Fleet,
 		}
 	}
 	return fleet.ForPlanner(machines.Items, nodes.Items), nil
-}
-
-func targetText(t v1alpha1.Target) string {
-	var parts []string
-	add := func(what, version string) {
-		if version != "" {
-			parts = append(parts, what+" "+version)
-		}
-	}
-	add("control plane", string(t.ControlPlane))
-	add("kubelet", string(t.Kubelet))
-	add("etcd", string(t.Etcd))
-	if t.ContainerRuntime != nil {
-		add(string(t.ContainerRuntime.Name), string(t.ContainerRuntime.Version))
-	}
-	if t.OS {
-		parts = append(parts, "packages and settings")
-	}
-	if t.Certificates {
-		parts = append(parts, "certificates of kubeadm")
-	}
-	return strings.Join(parts, ", ")
 }
