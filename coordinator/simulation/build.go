@@ -191,7 +191,13 @@ func (e *Engine) addPods(s Scenario) error {
 	}
 	for i := range s.Pods {
 		p := s.Pods[i].DeepCopy()
-		if p.Spec.NodeName == "" || e.world.nodes[p.Spec.NodeName] == nil {
+		if p.Spec.NodeName == "" {
+			e.world.putPod(p)
+			key := keyOfPod(p)
+			e.pending[key] = func() { e.schedule(key, nil, "") }
+			continue
+		}
+		if e.world.nodes[p.Spec.NodeName] == nil {
 			return &InputError{Object: "Pod/" + p.Namespace + "/" + p.Name, Field: "spec.nodeName", Message: fmt.Sprintf("%q is no Node of the scenario: name one", p.Spec.NodeName)}
 		}
 		if p.Status.Phase == "" {

@@ -62,10 +62,23 @@ type Options struct {
 	Kinds []string
 	// Old gives the object that one replaces, for rules about changes; nil: none is known.
 	Old func(kind, namespace, name string) map[string]any
+	// Types are kinds without a schema, which are judged by their Go types.
+	Types map[string]Type
 	// Check judges an object of Refit's, as the API server would.
 	Check func(kind string, object, old map[string]any) ([]Fault, error)
 	// Stdin is read for the file name "-".
 	Stdin io.Reader
+}
+
+// Type is a kind without a schema.
+type Type struct {
+	APIVersion string
+	// Namespace of objects that name none; "" where the kind has no namespaces.
+	Namespace string
+	// Nameless objects need no metadata.
+	Nameless bool
+	// New makes an empty object.
+	New func() any
 }
 
 // Fault is one thing that is wrong with an object.
@@ -177,20 +190,36 @@ func (o *Object) check(options Options) Errors {
 	case "Node":
 		want = "v1"
 	}
+	typed, isTyped := options.Types[o.Kind]
+	if isTyped {
+		want = typed.APIVersion
+	}
 	if o.APIVersion != want {
 		return Errors{o.Errorf("apiVersion", "%s of %s is not known to this Refit: it reads %s", o.Kind, o.APIVersion, want)}
 	}
 	if o.Kind == KindFacts {
 		return o.checkFacts()
 	}
-	errs := o.checkMeta(options)
+	if isTyped {
+		return o.checkTyped(typed)
+	}
+	errs := o.checkMeta(options.Namespace, o.Kind != "Node")
 	if o.Kind == "Node" {
 		return errs
 	}
 	return append(errs, o.checkSchema(options)...)
 }
 
-func (o *Object) checkMeta(options Options) Errors {
+// checkTyped judges an object of a kind without a schema.
+func (o *Object) checkTyped(t Type) Errors {
+	var errs Errors
+	if _, named := o.Content["metadata"]; named || !t.Nameless {
+		errs = o.checkMeta(t.Namespace, t.Namespace != "")
+	}
+	return append(errs, o.checkType(o.Content, t.New(), "")...)
+}
+
+func (o *Object) checkMeta(namespace string, namespaced bool) Errors {
 	metadata, ok := o.Content["metadata"].(map[string]any)
 	if !ok {
 		return Errors{o.Errorf("metadata", "Required value: an object needs metadata.name")}
@@ -199,9 +228,8 @@ func (o *Object) checkMeta(options Options) Errors {
 	if len(errs) > 0 {
 		return errs
 	}
-	namespaced := o.Kind != "Node"
 	if namespaced && o.Meta.Namespace == "" {
-		o.Meta.Namespace = options.Namespace
+		o.Meta.Namespace = namespace
 	}
 	if o.Meta.Name == "" {
 		return Errors{o.Errorf("metadata.name", "Required value: name the host's Node")}

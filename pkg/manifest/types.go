@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	stdjson "encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -53,7 +54,19 @@ var (
 	timeType     = reflect.TypeFor[time.Time]()
 	metaTimeType = reflect.TypeFor[metav1.Time]()
 	fieldsType   = reflect.TypeFor[metav1.FieldsV1]()
+	decoderType  = reflect.TypeFor[stdjson.Unmarshaler]()
 )
+
+// checkDecoded has a type that reads itself say what does not fit.
+func checkDecoded(value any, t reflect.Type, path string, tell func(path, format string, args ...any)) {
+	data, err := json.Marshal(value)
+	if err == nil {
+		err = json.Unmarshal(data, reflect.New(t).Interface())
+	}
+	if err != nil {
+		tell(path, "%s", err)
+	}
+}
 
 // check walks a value along a type, and tells of everything that does not fit.
 func check(value any, t reflect.Type, path string, tell func(path, format string, args ...any)) {
@@ -65,6 +78,10 @@ func check(value any, t reflect.Type, path string, tell func(path, format string
 	}
 	if t == timeType || t == metaTimeType {
 		checkTime(value, path, tell)
+		return
+	}
+	if reflect.PointerTo(t).Implements(decoderType) {
+		checkDecoded(value, t, path, tell)
 		return
 	}
 	switch t.Kind() {
