@@ -39,11 +39,11 @@ func (r *Reconciler) assign(ctx context.Context, s *scope) (outcome, error) {
 }
 
 func (r *Reconciler) nextHop(ctx context.Context, s *scope) error {
-	all, err := r.upgradeFleet(ctx, s)
+	view, host, err := r.planner(ctx, s)
 	if err != nil {
 		return err
 	}
-	next, blocked := upgrade.NextAssignment(all, s.machine)
+	next, blocked := view.NextAssignment(host, s.machine)
 	if blocked != nil {
 		s.blocked = blocked
 		s.status().Assignment = nil
@@ -78,21 +78,18 @@ func newID(generation int64) (string, error) {
 	return fmt.Sprintf("%d-%s", generation, hex.EncodeToString(random[:])), nil
 }
 
-// upgradeFleet is every host of the cluster for the planner: the Machines of this
-// namespace, and the Nodes that no Machine manages, which count for skew as well.
-func (r *Reconciler) upgradeFleet(ctx context.Context, s *scope) (upgrade.Fleet, error) {
+// planner is the planner's view of every host of the cluster (the Machines of this namespace,
+// and the Nodes that no Machine manages, which count for skew as well) and the machine in it,
+// as this pass has it.
+func (r *Reconciler) planner(ctx context.Context, s *scope) (*upgrade.View, upgrade.HostState, error) {
 	machines := &v1alpha1.MachineList{}
-	if err := r.Client.List(ctx, machines, client.InNamespace(s.key.Namespace)); err != nil {
-		return upgrade.Fleet{}, fmt.Errorf("listing Machines for skew: %w", err)
+	if err := r.Client.List(ctx, machines, client.InNamespace(s.key.Namespace), client.UnsafeDisableDeepCopy); err != nil { // it is only read
+		return nil, upgrade.HostState{}, fmt.Errorf("listing Machines for skew: %w", err)
 	}
 	nodes := &corev1.NodeList{}
-	if err := r.Nodes.List(ctx, nodes); err != nil {
-		return upgrade.Fleet{}, fmt.Errorf("listing Nodes for skew: %w", err)
+	if err := r.Nodes.List(ctx, nodes, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, upgrade.HostState{}, fmt.Errorf("listing Nodes for skew: %w", err)
 	}
-	for i := range machines.Items {
-		if machines.Items[i].Name == s.key.Name {
-			machines.Items[i] = *s.machine
-		}
-	}
-	return fleet.ForPlanner(machines.Items, nodes.Items), nil
+	view, host := r.views.Of(s.key.Namespace, machines.Items, nodes.Items, s.machine)
+	return view, host, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/refit-dev/refit/coordinator/board"
 	"github.com/refit-dev/refit/coordinator/drains"
+	"github.com/refit-dev/refit/coordinator/fleet"
 	"github.com/refit-dev/refit/coordinator/ledger"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -51,6 +52,7 @@ type Reconciler struct {
 	OwnPods func(*corev1.Pod) bool
 
 	leases leases
+	views  fleet.Views
 }
 
 type phase func(ctx context.Context, s *scope) (outcome, error)

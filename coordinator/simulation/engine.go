@@ -105,7 +105,7 @@ func lookInterval(asked *metav1.Duration, machines int) time.Duration {
 	if asked != nil {
 		return asked.Duration
 	}
-	return time.Duration(machines/1000) * time.Second
+	return time.Duration(machines/200) * time.Second
 }
 
 // employ sets up the controllers.
@@ -335,7 +335,7 @@ func roundUp(d time.Duration) time.Duration {
 // changed, they are read at its next look: a full fleet waits with words that change all the time.
 func (e *Engine) boardChanged(key types.NamespacedName) {
 	v, held := e.board.Verdict(key)
-	if reason := e.counts.told[key.Name]; held && reason == v.Reason && e.look > 0 {
+	if reason := e.counts.told[key.Name]; held && reason == v.Reason {
 		return
 	}
 	e.counts.told[key.Name] = v.Reason

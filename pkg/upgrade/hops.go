@@ -36,10 +36,15 @@ func NextAssignment(fleet Fleet, m *v1alpha1.Machine) (*v1alpha1.Assignment, *Bl
 			host = h // which knows its Node as well
 		}
 	}
+	return NewView(fleet).NextAssignment(host, m)
+}
+
+// NextAssignment is the function of that name, on a parsed fleet with the machine's host in it.
+func (v *View) NextAssignment(host HostState, m *v1alpha1.Machine) (*v1alpha1.Assignment, *Blocked) {
 	if blocked := driftBlocks(m); blocked != nil {
 		return nil, blocked
 	}
-	target, role, skew, blocked := NextTarget(fleet, host, wishOfDrifted(m, host))
+	target, role, skew, blocked := v.NextTarget(host, wishOfDrifted(m, host))
 	if blocked != nil {
 		return nil, blocked
 	}
