@@ -101,7 +101,9 @@ func (p *Printer) Summary(s simulation.Summary, now time.Time) {
 		return
 	}
 	var b strings.Builder
-	row := func(name string, format string, args ...any) { fmt.Fprintf(&b, "%-18s "+format+"\n", append([]any{name}, args...)...) }
+	row := func(name string, format string, args ...any) {
+		fmt.Fprintf(&b, "%-18s "+format+"\n", append([]any{name}, args...)...)
+	}
 	b.WriteString("\n")
 	row("OUTCOME", "%s", s.Outcome)
 	row("MAKESPAN", "%s", Offset(s.Makespan))

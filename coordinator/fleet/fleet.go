@@ -34,6 +34,8 @@ type Fleet struct {
 	Now time.Time
 
 	nodes   []*Node // of the whole cluster
+	members []*Machine
+	covered map[*v1alpha1.MachineDisruptionBudget]*Tally
 	planner upgrade.Fleet
 	view    *upgrade.View
 	states  map[string]*upgrade.HostState
@@ -139,6 +141,7 @@ type Pool struct {
 
 	now     time.Time // of the reading
 	turn    *Turn
+	tally   *Tally
 	hours   *hours
 	samples map[bool]measured
 	settled *time.Time

@@ -14,9 +14,10 @@ func PlaceFor(ctx context.Context, nodes client.Reader, n *Node) (bool, error) {
 	if err := nodes.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil { // it is only read
 		return false, fmt.Errorf("listing Nodes: %w", err)
 	}
-	all := make([]*Node, 0, len(list.Items))
 	for i := range list.Items {
-		all = append(all, NodeOf(&list.Items[i]))
+		if NodeOf(&list.Items[i]).TakesPodsOf(n) {
+			return true, nil
+		}
 	}
-	return n.hasPlaceIn(all), nil
+	return false, nil
 }

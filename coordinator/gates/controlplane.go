@@ -15,8 +15,8 @@ func controlPlaneOneByOne(f *fleet.Fleet, m *fleet.Machine) *Verdict {
 	if !member && (plan == nil || !fleet.Disrupts(plan.Disruption)) {
 		return nil
 	}
-	for _, other := range f.Machines {
-		if other == m || !isMember(other) {
+	for _, other := range f.Members() {
+		if other == m {
 			continue
 		}
 		if other.Slot != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -102,6 +103,10 @@ func (a *api) List(_ context.Context, list client.ObjectList, _ ...client.ListOp
 		into.Items = a.world.listBudgets()
 	case *corev1.NodeList:
 		into.Items = a.world.listNodes()
+	case *appsv1.ControllerRevisionList:
+		for _, name := range slices.Sorted(maps.Keys(a.world.revisions)) {
+			into.Items = append(into.Items, *a.world.revisions[name].DeepCopy())
+		}
 	default:
 		return unexpected("list", list)
 	}
@@ -114,6 +119,10 @@ func (a *api) Create(_ context.Context, o client.Object, _ ...client.CreateOptio
 	case *v1alpha1.Ledger:
 		a.world.putLedger(object.DeepCopy())
 		object.ResourceVersion = a.world.ledger.ResourceVersion
+		return nil
+	case *appsv1.ControllerRevision:
+		a.world.stamp("ControllerRevision", object)
+		a.world.revisions[object.Name] = object.DeepCopy()
 		return nil
 	case *rbacv1.Role:
 		a.world.access["roles/"+object.Name] = object.DeepCopy()
@@ -139,7 +148,7 @@ func (a *api) Update(ctx context.Context, o client.Object, _ ...client.UpdateOpt
 		return nil
 	case *v1alpha1.Machine:
 		return a.updateMeta(object)
-	case *rbacv1.Role, *rbacv1.RoleBinding:
+	case *rbacv1.Role, *rbacv1.RoleBinding, *appsv1.ControllerRevision:
 		return a.Create(ctx, o)
 	}
 	return unexpected("update", o)
@@ -163,6 +172,15 @@ func (a *api) updateMeta(m *v1alpha1.Machine) error {
 	a.world.putMachine(&next)
 	m.ResourceVersion = next.ResourceVersion
 	return nil
+}
+
+// Delete implements client.Writer, for revisions that nobody needs.
+func (a *api) Delete(_ context.Context, o client.Object, _ ...client.DeleteOption) error {
+	if revision, ok := o.(*appsv1.ControllerRevision); ok {
+		delete(a.world.revisions, revision.Name)
+		return nil
+	}
+	return unexpected("delete", o)
 }
 
 // Patch implements client.Writer, for the finalizer alone.
@@ -364,5 +382,3 @@ func without(tree, same map[string]any) map[string]any {
 	}
 	return out
 }
-
-

@@ -129,7 +129,7 @@ func (e *Engine) employ() error {
 		Forecasts: e.book, OwnPods: nobody, Now: now, Deposed: deposed,
 	}
 	e.deployments = &machinedeployment.Reconciler{
-		Client: api, Nodes: api, Ledger: store, Board: e.board, Events: recorder{e}, Now: now,
+		Client: api, Live: api, Nodes: api, Ledger: store, Board: e.board, Events: recorder{e}, Now: now,
 	}
 	return nil
 }
@@ -385,7 +385,6 @@ func (e *Engine) nodeReady(name string, status corev1.ConditionStatus, reason, m
 func (e *Engine) arrived() bool {
 	return len(e.counts.open) == 0 && len(e.world.slots()) == 0
 }
-
 
 func upToDate(m *v1alpha1.Machine) bool {
 	for _, c := range m.Status.Conditions {

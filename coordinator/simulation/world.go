@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,6 +28,7 @@ type world struct {
 	podBudgets  map[types.NamespacedName]*policyv1.PodDisruptionBudget
 	ledger      *v1alpha1.Ledger
 	access      map[string]client.Object // Roles and RoleBindings
+	revisions   map[string]*appsv1.ControllerRevision
 	// base is what people have written into the spec of each Machine, next to its template.
 	base map[string]map[string]any
 	// leases by node: how often its kubelet has renewed its own.
@@ -60,7 +62,7 @@ func newWorld(namespace string, now func() time.Time) *world {
 		machines: map[string]*v1alpha1.Machine{}, deployments: map[string]*v1alpha1.MachineDeployment{},
 		budgets: map[string]*v1alpha1.MachineDisruptionBudget{}, nodes: map[string]*corev1.Node{},
 		pods: map[types.NamespacedName]*corev1.Pod{}, podBudgets: map[types.NamespacedName]*policyv1.PodDisruptionBudget{},
-		access: map[string]client.Object{}, base: map[string]map[string]any{}, leases: map[string]int{},
+		access: map[string]client.Object{}, revisions: map[string]*appsv1.ControllerRevision{}, base: map[string]map[string]any{}, leases: map[string]int{},
 		podsOn: map[string]podSet{}, matching: map[string][]*podMatch{},
 	}
 }
@@ -226,4 +228,3 @@ func isReady(n *corev1.Node) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 	})
 }
-

@@ -82,7 +82,9 @@ type sceneApps struct{ appsv1client.AppsV1Interface }
 
 func (sceneApps) DaemonSets(string) appsv1client.DaemonSetInterface { return sceneDaemonSets{} }
 
-type sceneDaemonSets struct{ appsv1client.DaemonSetInterface }
+type sceneDaemonSets struct {
+	appsv1client.DaemonSetInterface
+}
 
 func (sceneDaemonSets) Get(context.Context, string, metav1.GetOptions) (*appsv1.DaemonSet, error) {
 	return &appsv1.DaemonSet{}, nil
