@@ -1,6 +1,8 @@
 package fleet
 
 import (
+	"maps"
+	"strings"
 	"sync"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
@@ -19,8 +21,9 @@ type Views struct {
 }
 
 type keptView struct {
-	hosts   map[string]keptHost // of Machines, by name
-	others  map[string]string   // versions of the Nodes without one
+	hosts   map[string]*keptHost // of Machines, by name
+	nodes   map[string]int       // where the Node of a name was in the list last
+	others  string               // versions of the Nodes without a Machine
 	patches map[string]string
 	unknown map[string]string
 	view    *upgrade.View
@@ -41,12 +44,12 @@ func (v *Views) Of(namespace string, machines []v1alpha1.Machine, nodes []corev1
 	}
 	k := v.kept[namespace]
 	if k == nil {
-		k = &keptView{}
+		k = &keptView{hosts: map[string]*keptHost{}, nodes: map[string]int{}}
 		v.kept[namespace] = k
 	}
 	k.refresh(machines, nodes)
-	own := upgrade.StateOf(m, nodeState(nodes, m.Name), nil)
-	if equality.Semantic.DeepEqual(own, k.hosts[m.Name].state) {
+	own := upgrade.StateOf(m, stateOfNode(k.node(nodes, m.Name)), nil)
+	if known := k.hosts[m.Name]; known != nil && equality.Semantic.DeepEqual(own, known.state) {
 		return k.view, own
 	}
 	all := append([]v1alpha1.Machine{}, machines...)
@@ -58,49 +61,85 @@ func (v *Views) Of(namespace string, machines []v1alpha1.Machine, nodes []corev1
 	return upgrade.NewView(ForPlanner(all, nodes)), own
 }
 
-// refresh makes the view anew if any host of it has changed.
+// refresh makes the view anew if any host of it has changed. It is asked by every machine,
+// and where nothing has changed it only compares.
 func (k *keptView) refresh(machines []v1alpha1.Machine, nodes []corev1.Node) {
-	byName := make(map[string]*corev1.Node, len(nodes))
-	for i := range nodes {
-		byName[nodes[i].Name] = &nodes[i]
-	}
-	changed := k.view == nil
-	hosts := make(map[string]keptHost, len(machines))
+	changed, withNode := k.view == nil || len(machines) != len(k.hosts), 0
 	for i := range machines {
-		m := &machines[i]
-		n, was := byName[m.Name], k.hosts[m.Name]
-		delete(byName, m.Name)
-		version := ""
+		m, version := &machines[i], ""
+		n := k.node(nodes, m.Name)
 		if n != nil {
 			version = n.ResourceVersion
+			withNode++
 		}
-		now := was
-		if was.machine != m.ResourceVersion || was.node != version || m.ResourceVersion == "" {
-			now = keptHost{m.ResourceVersion, version, upgrade.StateOf(m, stateOfNode(n), nil)}
-			changed = changed || !equality.Semantic.DeepEqual(was.state, now.state)
+		was := k.hosts[m.Name]
+		if was != nil && was.machine == m.ResourceVersion && was.node == version && m.ResourceVersion != "" {
+			continue
 		}
-		hosts[m.Name] = now
+		now := &keptHost{m.ResourceVersion, version, upgrade.StateOf(m, stateOfNode(n), nil)}
+		changed = changed || was == nil || !equality.Semantic.DeepEqual(was.state, now.state)
+		k.hosts[m.Name] = now
 	}
-	others := make(map[string]string, len(byName))
-	for name, n := range byName {
-		others[name] = n.ResourceVersion
+	if len(machines) < len(k.hosts) {
+		k.forget(machines)
+	}
+	others := ""
+	if withNode < len(nodes) {
+		others = k.otherNodes(nodes)
 	}
 	patches, unknown := upgrade.PassedReleases(machines)
-	changed = changed || len(hosts) != len(k.hosts) || !equality.Semantic.DeepEqual(others, k.others) ||
-		!equality.Semantic.DeepEqual(patches, k.patches) || !equality.Semantic.DeepEqual(unknown, k.unknown)
-	k.hosts, k.others, k.patches, k.unknown = hosts, others, patches, unknown
+	changed = changed || others != k.others || !maps.Equal(patches, k.patches) || !maps.Equal(unknown, k.unknown)
+	k.others, k.patches, k.unknown = others, patches, unknown
 	if changed {
 		k.view = upgrade.NewView(ForPlanner(machines, nodes))
 	}
 }
 
-func nodeState(nodes []corev1.Node, name string) *upgrade.NodeState {
+// node finds a Node where it was last, or anew.
+func (k *keptView) node(nodes []corev1.Node, name string) *corev1.Node {
+	if i, known := k.nodes[name]; known && i < len(nodes) && nodes[i].Name == name {
+		return &nodes[i]
+	}
+	if len(k.nodes) == len(nodes) && len(nodes) > 0 && k.same(nodes) {
+		return nil
+	}
+	clear(k.nodes)
 	for i := range nodes {
-		if nodes[i].Name == name {
-			return stateOfNode(&nodes[i])
-		}
+		k.nodes[nodes[i].Name] = i
+	}
+	if i, known := k.nodes[name]; known {
+		return &nodes[i]
 	}
 	return nil
+}
+
+// same says that every Node is where it was.
+func (k *keptView) same(nodes []corev1.Node) bool {
+	for i := range nodes {
+		if at, known := k.nodes[nodes[i].Name]; !known || at != i {
+			return false
+		}
+	}
+	return true
+}
+
+// forget leaves out the machines that are gone.
+func (k *keptView) forget(machines []v1alpha1.Machine) {
+	there := make(map[string]bool, len(machines))
+	for i := range machines {
+		there[machines[i].Name] = true
+	}
+	maps.DeleteFunc(k.hosts, func(name string, _ *keptHost) bool { return !there[name] })
+}
+
+func (k *keptView) otherNodes(nodes []corev1.Node) string {
+	var out strings.Builder
+	for i := range nodes {
+		if k.hosts[nodes[i].Name] == nil {
+			out.WriteString(nodes[i].Name + "=" + nodes[i].ResourceVersion + " ")
+		}
+	}
+	return out.String()
 }
 
 func stateOfNode(n *corev1.Node) *upgrade.NodeState {

@@ -93,10 +93,13 @@ func unexpected(verb string, o any) error {
 }
 
 // List implements client.Reader. There is one namespace.
-func (a *api) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+func (a *api) List(_ context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	switch into := list.(type) {
 	case *v1alpha1.MachineList:
-		into.Items = a.world.listMachines()
+		into.Items = a.world.list
+		if !slices.Contains(opts, client.ListOption(client.UnsafeDisableDeepCopy)) {
+			into.Items = slices.Clone(a.world.list) // whoever has it may keep it
+		}
 	case *v1alpha1.MachineDeploymentList:
 		into.Items = a.world.listDeployments()
 	case *v1alpha1.MachineDisruptionBudgetList:

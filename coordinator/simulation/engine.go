@@ -105,7 +105,7 @@ func lookInterval(asked *metav1.Duration, machines int) time.Duration {
 	if asked != nil {
 		return asked.Duration
 	}
-	return time.Duration(machines/200) * time.Second
+	return time.Duration(machines/100) * time.Second
 }
 
 // employ sets up the controllers.

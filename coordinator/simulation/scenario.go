@@ -42,7 +42,7 @@ type Spec struct {
 	Until *metav1.Duration `json:"until,omitempty"`
 	// Seed of the durations that are drawn.
 	Seed uint64 `json:"seed,omitempty"`
-	// Look is the least time between two looks at the whole fleet. Unset: a second for each 200 machines.
+	// Look is the least time between two looks at the whole fleet. Unset: a second for each 100 machines.
 	Look *metav1.Duration `json:"look,omitempty"`
 	// Releases that every host's package sources offer, for the minors that a control plane passes
 	// through. A minor of which none is named is passed through with its first release.

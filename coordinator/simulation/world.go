@@ -37,6 +37,7 @@ type world struct {
 	now      func() time.Time
 	version  int64
 	sorted   []string               // names of the Machines
+	list     []v1alpha1.Machine     // in that order, changed in place
 	nodeList []corev1.Node          // in the order of their names; nil after a change
 	podsOn   map[string]podSet      // by node; "" has those without one
 	changed  changes                // told of each change
@@ -83,9 +84,11 @@ func (w *world) putMachine(m *v1alpha1.Machine) {
 	old := w.machines[m.Name]
 	w.stamp("Machine", m)
 	w.machines[m.Name] = m
-	if old == nil {
-		at, _ := slices.BinarySearch(w.sorted, m.Name)
-		w.sorted = slices.Insert(w.sorted, at, m.Name)
+	at, found := slices.BinarySearch(w.sorted, m.Name)
+	if found {
+		w.list[at] = *m
+	} else {
+		w.sorted, w.list = slices.Insert(w.sorted, at, m.Name), slices.Insert(w.list, at, *m)
 	}
 	w.changed.machineChanged(old, m)
 }
@@ -94,7 +97,7 @@ func (w *world) removeMachine(name string) {
 	old := w.machines[name]
 	delete(w.machines, name)
 	if at, found := slices.BinarySearch(w.sorted, name); found {
-		w.sorted = slices.Delete(w.sorted, at, at+1)
+		w.sorted, w.list = slices.Delete(w.sorted, at, at+1), slices.Delete(w.list, at, at+1)
 	}
 	w.changed.machineChanged(old, nil)
 }
@@ -160,14 +163,6 @@ func (w *world) listNodes() []corev1.Node {
 		}
 	}
 	return w.nodeList
-}
-
-func (w *world) listMachines() []v1alpha1.Machine {
-	out := make([]v1alpha1.Machine, 0, len(w.sorted))
-	for _, name := range w.sorted {
-		out = append(out, *w.machines[name])
-	}
-	return out
 }
 
 func (w *world) listDeployments() []v1alpha1.MachineDeployment {
