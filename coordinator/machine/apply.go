@@ -7,6 +7,7 @@ import (
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/pkg/status"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -51,7 +52,10 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope) error {
 	}
 	err = r.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(object),
 		client.FieldOwner(FieldManager), client.ForceOwnership)
-	if err != nil {
+	switch {
+	case apierrors.IsNotFound(err) && !s.read.DeletionTimestamp.IsZero():
+		return nil // its finalizer went in this very pass, and it with that
+	case err != nil:
 		return fmt.Errorf("writing the status of Machine %s: %w", s.read.Name, err)
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 	"github.com/refit-dev/refit/coordinator/machinedeployment"
 	"github.com/refit-dev/refit/coordinator/rollout"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -169,6 +170,7 @@ func (e *Engine) Run(ctx context.Context) (Summary, error) {
 }
 
 func (e *Engine) run(ctx context.Context) Outcome {
+	e.advance(e.now) // what happens at the very start comes before anybody looks
 	for ctx.Err() == nil {
 		before := e.world.version
 		e.settle(ctx)
@@ -383,7 +385,20 @@ func (e *Engine) nodeReady(name string, status corev1.ConditionStatus, reason, m
 
 // arrived says that every machine in service is what its spec wants, and nothing is in flight.
 func (e *Engine) arrived() bool {
-	return len(e.counts.open) == 0 && len(e.world.slots()) == 0
+	return len(e.counts.open) == 0 && len(e.world.slots()) == 0 && len(e.unfinished()) == 0
+}
+
+// unfinished are the MachineDeployments whose rollout is in trouble by itself: machines that
+// never got the wish have nothing to arrive at.
+func (e *Engine) unfinished() []*v1alpha1.MachineDeployment {
+	var out []*v1alpha1.MachineDeployment
+	for _, name := range slices.Sorted(maps.Keys(e.world.deployments)) {
+		d := e.world.deployments[name]
+		if meta.IsStatusConditionFalse(d.Status.Conditions, v1alpha1.ConditionProgressing) {
+			out = append(out, d)
+		}
+	}
+	return out
 }
 
 func upToDate(m *v1alpha1.Machine) bool {

@@ -195,6 +195,7 @@ func (e *Engine) createNode(ev *Event) error {
 	e.world.putNode(n)
 	if h := e.hosts[ev.Machine]; h != nil {
 		h.postNode()
+		e.after(e.durations.of(phaseVerify, m), func() { e.world.leases[m.Name]++ })
 	}
 	return nil
 }

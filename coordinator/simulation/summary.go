@@ -48,6 +48,12 @@ func (e *Engine) sum(outcome Outcome) Summary {
 			s.Waiting = append(s.Waiting, e.waiting(m, state))
 		}
 	}
+	if len(s.Waiting) == 0 {
+		for _, d := range e.unfinished() {
+			c := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionProgressing)
+			s.Waiting = append(s.Waiting, Waiting{Machine: "MachineDeployment/" + d.Name, State: StateFailed, Reason: c.Reason, Message: c.Message})
+		}
+	}
 	return s
 }
 

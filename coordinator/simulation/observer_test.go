@@ -1,0 +1,243 @@
+package simulation
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// observer judges every moment of a simulation by what is in the world, and by none of the
+// code that gates and order are made of.
+type observer struct {
+	e        *Engine
+	fail     func(format string, args ...any)
+	wasDown  map[string]bool // machines that were down when they got their place
+	foreign  map[string]bool // nodes that someone else has cordoned
+	skewed   bool            // it began, or was brought, outside of its skew
+	away     map[string]int  // by budget: how many were away when all had looked last
+}
+
+// Watch has an engine observed by a test.
+func Watch(t testing.TB, e *Engine) {
+	observe(e, func(format string, args ...any) { assert.Fail(t, fmt.Sprintf(format, args...)) })
+}
+
+func observe(e *Engine, fail func(format string, args ...any)) {
+	o := &observer{e: e, wasDown: map[string]bool{}, foreign: map[string]bool{}, away: map[string]int{}, fail: func(format string, args ...any) {
+		fail(e.now.Sub(e.start).String()+": "+format, args...)
+	}}
+	o.skewed = o.badSkew() != ""
+	e.settled = o.look
+	told := e.sink
+	e.sink = func(entry Entry) {
+		o.heard(entry)
+		told(entry)
+	}
+}
+
+// heard judges what is only there for a moment.
+func (o *observer) heard(e Entry) {
+	m := o.e.world.machines[e.Machine]
+	switch e.Action {
+	case ActionRelease:
+		delete(o.wasDown, e.Machine)
+	case ActionReserve:
+		o.wasDown[e.Machine] = m != nil && o.down(m)
+		if paused(o.e, m) {
+			o.fail("%s has a place, and it is paused", e.Machine)
+		}
+	case ActionGrant:
+		if o.slotOf(e.Machine) == nil {
+			o.fail("%s has a grant, and no place", e.Machine)
+		}
+		if paused(o.e, m) {
+			o.fail("%s has a grant, and it is paused", e.Machine)
+		}
+	case ActionEvent:
+		switch e.Reason {
+		case "Cordon":
+			o.foreign[e.Machine] = o.e.world.nodes[e.Machine] != nil && !o.e.world.nodes[e.Machine].Spec.Unschedulable
+		case "Uncordon", "DeleteNode":
+			delete(o.foreign, e.Machine)
+		}
+	}
+}
+
+func paused(e *Engine, m *v1alpha1.Machine) bool {
+	if m == nil || m.Spec.Paused || e.world.ledger != nil && e.world.ledger.Spec.Stopped {
+		return m != nil
+	}
+	for _, d := range e.world.deployments {
+		if d.Spec.Paused && matches(d.Spec.Selector, m) {
+			return true
+		}
+	}
+	return false
+}
+
+func matches(s metav1.LabelSelector, m *v1alpha1.Machine) bool {
+	selector, err := metav1.LabelSelectorAsSelector(&s)
+	return err == nil && selector.Matches(labels.Set(m.Labels))
+}
+
+func (o *observer) slotOf(machine string) *v1alpha1.Slot {
+	slots := o.e.world.slots()
+	i := slices.IndexFunc(slots, func(s v1alpha1.Slot) bool { return s.Machine == machine })
+	if i < 0 {
+		return nil
+	}
+	return &slots[i]
+}
+
+// look judges the world when everybody has looked.
+func (o *observer) look() {
+	o.cordons()
+	o.members()
+	for _, d := range o.e.world.deployments {
+		total, limit := o.covered(d.Spec.Selector), 1
+		if s := d.Spec.Strategy; s != nil && s.RollingUpdate != nil && s.RollingUpdate.MaxUnavailable != nil {
+			limit = atLeastOne(*s.RollingUpdate.MaxUnavailable, len(total))
+		}
+		o.budget("MachineDeployment "+d.Name, total, limit)
+	}
+	for _, b := range o.e.world.budgets {
+		total := o.covered(b.Spec.Selector)
+		o.budget("MachineDisruptionBudget "+b.Name, total, allowed(b, len(total)))
+	}
+	if bad := o.badSkew(); bad != "" && !o.skewed {
+		o.fail("%s", bad)
+	}
+}
+
+func atLeastOne(v intstr.IntOrString, total int) int {
+	if v.Type == intstr.Int {
+		return v.IntValue()
+	}
+	var percent int
+	_, _ = fmt.Sscanf(v.StrVal, "%d%%", &percent)
+	return max(total*percent/100, 1)
+}
+
+func allowed(b *v1alpha1.MachineDisruptionBudget, total int) int {
+	if b.Spec.MaxUnavailable != nil {
+		return b.Spec.MaxUnavailable.IntValue()
+	}
+	return total - b.Spec.MinAvailable.IntValue()
+}
+
+func (o *observer) covered(s metav1.LabelSelector) []*v1alpha1.Machine {
+	var out []*v1alpha1.Machine
+	for _, m := range o.e.world.machines {
+		if m.Spec.Availability != v1alpha1.AvailabilityOutOfService && matches(s, m) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// down is a machine that is away for another reason than work on it.
+func (o *observer) down(m *v1alpha1.Machine) bool {
+	n := o.e.world.nodes[m.Name]
+	if n == nil {
+		return !slices.Equal(m.Spec.Roles, []v1alpha1.Role{v1alpha1.RoleEtcd})
+	}
+	return !nodeWell(n) || o.foreign[m.Name]
+}
+
+func nodeWell(n *corev1.Node) bool {
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// budget: work takes no more machines away than the budget has, unless they were down by themselves.
+func (o *observer) budget(name string, machines []*v1alpha1.Machine, limit int) {
+	taken, away := 0, 0
+	for _, m := range machines {
+		slot := o.slotOf(m.Name)
+		works := slot != nil && slot.Disruption != v1alpha1.DisruptionNone && slot.Disruption != v1alpha1.DisruptionRestart
+		switch {
+		case works && !o.down(m) && !o.wasDown[m.Name]:
+			taken++
+			away++
+		case works || o.down(m):
+			away++
+		}
+	}
+	key := name
+	if taken > 0 && taken > limit && limit > 0 {
+		o.fail("%s: work takes %d machines away, and %d may be", name, taken, limit)
+	}
+	if was, seen := o.away[key]; seen && taken > was && away > limit && taken > 0 {
+		o.fail("%s: a machine was taken away where %d are, and %d may be", name, away, limit)
+	}
+	o.away[key] = taken
+}
+
+// members of the control plane and of etcd go one at a time.
+func (o *observer) members() {
+	n := 0
+	for _, s := range o.e.world.slots() {
+		m := o.e.world.machines[s.Machine]
+		if m != nil && (slices.Contains(m.Spec.Roles, v1alpha1.RoleControlPlane) || slices.Contains(m.Spec.Roles, v1alpha1.RoleEtcd)) {
+			n++
+		}
+	}
+	if n > 1 {
+		o.fail("%d members of the control plane are worked on at once", n)
+	}
+}
+
+// cordons of people stay, and ours have a slot behind them or are on their way off.
+func (o *observer) cordons() {
+	for name, theirs := range o.foreign {
+		if n := o.e.world.nodes[name]; theirs && n != nil && !n.Spec.Unschedulable {
+			o.fail("the cordon of %s was someone else's, and is gone", name)
+			delete(o.foreign, name)
+		}
+	}
+}
+
+// badSkew says which kubelet is newer than the oldest API server, or more than three minors behind the newest.
+func (o *observer) badSkew() string {
+	oldest, newest := 0, 0
+	number := func(text string) int {
+		var major, minor, patch int
+		if n, _ := fmt.Sscanf(text, "v%d.%d.%d", &major, &minor, &patch); n < 2 {
+			return 0
+		}
+		return minor
+	}
+	for _, m := range o.e.world.machines {
+		if v := m.Status.Versions; v != nil && v.ControlPlane != nil {
+			api := number(v.ControlPlane.APIServer)
+			if oldest == 0 || api < oldest {
+				oldest = api
+			}
+			newest = max(newest, api)
+		}
+	}
+	if newest == 0 {
+		return ""
+	}
+	if newest-oldest > 1 {
+		return fmt.Sprintf("API servers are of the minors %d to %d", oldest, newest)
+	}
+	for _, m := range o.e.world.machines {
+		k := number(m.Status.Versions.Kubelet)
+		if k != 0 && (k > oldest || newest-k > 3) {
+			return fmt.Sprintf("the kubelet of %s is of minor %d, and API servers are %d to %d", m.Name, k, oldest, newest)
+		}
+	}
+	return ""
+}
