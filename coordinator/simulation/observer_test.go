@@ -16,12 +16,12 @@ import (
 // observer judges every moment of a simulation by what is in the world, and by none of the
 // code that gates and order are made of.
 type observer struct {
-	e        *Engine
-	fail     func(format string, args ...any)
-	wasDown  map[string]bool // machines that were down when they got their place
-	foreign  map[string]bool // nodes that someone else has cordoned
-	skewed   bool            // it began, or was brought, outside of its skew
-	away     map[string]int  // by budget: how many were away when all had looked last
+	e       *Engine
+	fail    func(format string, args ...any)
+	wasDown map[string]bool // machines that were down when they got their place
+	foreign map[string]bool // nodes that someone else has cordoned
+	skewed  bool            // it began, or was brought, outside of its skew
+	away    map[string]int  // by budget: how many were away when all had looked last
 }
 
 // Watch has an engine observed by a test.
