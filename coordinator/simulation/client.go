@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -26,14 +27,20 @@ type api struct {
 	scheme *runtime.Scheme
 }
 
-func newAPI(w *world) (*api, error) {
+// kinds are those that the controllers know. Registering them takes longer than a small rollout.
+var kinds = sync.OnceValues(func() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("registering the kinds: %w", err)
 		}
 	}
-	return &api{world: w, scheme: scheme}, nil
+	return scheme, nil
+})
+
+func newAPI(w *world) (*api, error) {
+	scheme, err := kinds()
+	return &api{world: w, scheme: scheme}, err
 }
 
 // Scheme implements client.Client.

@@ -28,7 +28,7 @@ type schedule struct {
 
 const (
 	pools  = 2
-	mended = 20 * time.Hour
+	mended = 3 * time.Hour
 )
 
 func newSchedule(seed uint64) *schedule {
@@ -65,7 +65,7 @@ func newSchedule(seed uint64) *schedule {
 
 func (s *schedule) pool(i int, from v1alpha1.KubernetesVersion) {
 	name := fmt.Sprintf("p%d", i)
-	g := Generator{Name: name + "-", Count: 2 + s.IntN(4), Labels: map[string]string{"pool": name}, Versions: v1alpha1.Versions{Kubelet: from}}
+	g := Generator{Name: name + "-", Count: 2 + s.IntN(2), Labels: map[string]string{"pool": name}, Versions: v1alpha1.Versions{Kubelet: from}}
 	d := v1alpha1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "refit"}}
 	d.Spec.Selector.MatchLabels = g.Labels
 	d.Spec.Template.Spec.Versions = &v1alpha1.Versions{Kubelet: "v1.37.2"}
@@ -125,9 +125,9 @@ func (s *schedule) fault() {
 	}
 }
 
-// mend does all that a person can: twice, since what failed may fail once more.
+// mend does all that a person can, again and again, since what failed may fail once more.
 func (s *schedule) mend() {
-	for round := range 6 {
+	for round := range 3 {
 		at := mended + time.Duration(round)*4*time.Hour
 		patch := &runtime.RawExtension{Raw: []byte(`{"spec":{"template":{"spec":{"versions":{"kubelet":"v1.37.2"}}}}}`)}
 		for i := range pools {
