@@ -1,0 +1,72 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/refit-dev/refit/pkg/usage"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const scenarioText = `apiVersion: refit.dev/v1alpha1
+kind: Simulation
+spec:
+  machines:
+  - {name: cp, count: 1, roles: [ControlPlane], versions: {kubelet: v1.37.2, controlPlane: v1.37.2}}
+  - {name: w, count: 2, labels: {pool: workers}, versions: {kubelet: v1.37.0}}
+---
+apiVersion: refit.dev/v1alpha1
+kind: MachineDeployment
+metadata: {name: workers}
+spec: {selector: {matchLabels: {pool: workers}}, template: {spec: {versions: {kubelet: v1.37.2}}}}
+`
+
+func TestASimulationSaysHowItEndedByItsExitCode(t *testing.T) {
+	edit := func(old, now string) string { return strings.Replace(scenarioText, old, now, 1) }
+	for name, tc := range map[string]struct {
+		text     string
+		args     []string
+		code     int
+		out, err string
+	}{
+		"completed":                {scenarioText, nil, 0, "Completed", ""},
+		"wide":                     {scenarioText, []string{"-o", "wide"}, 0, "2030-01-07T08:00:30Z", ""},
+		"stands still":             {edit("spec:\n", "spec:\n  events: [{at: 0s, action: StopAll}]\n"), nil, usage.ExitRefused, "StoodStill", "stands still: 2 machines not there yet; w1: the stop switch"},
+		"not at its end in time":   {edit("spec:\n", "spec:\n  until: 1m\n"), nil, usage.ExitRefused, "TimedOut", "the simulated time is over"},
+		"an unknown field":         {edit("count: 2", "number: 2"), nil, usage.ExitCode, "", "stdin:6: spec.machines[1].number: unknown field"},
+		"no duration":              {edit("spec:\n", "spec:\n  durations: {drain: soon}\n"), nil, usage.ExitCode, "", `stdin:4: spec.durations.drain: "soon" is no duration: give a duration such as 90s`},
+		"a schema's own word":      {edit("kubelet: v1.37.2}}}}", "kubelet: 1.37}}}}"), nil, usage.ExitCode, "", "stdin:11: spec.template.spec.versions.kubelet: Invalid value"},
+		"no machine of that name":  {edit("spec:\n", "spec:\n  events: [{at: 0s, action: Cordon, machine: w9}]\n"), nil, usage.ExitCode, "", "Simulation: spec.events[0].machine: there is no Machine/w9 in the scenario"},
+		"no such action":           {edit("spec:\n", "spec:\n  events: [{at: 0s, action: Explode}]\n"), nil, usage.ExitCode, "", `spec.events[0].action: "Explode" is no action: it is Cordon, `},
+		"a patch that is refused":  {edit("spec:\n", "spec:\n  events: [{at: 1m, action: Patch, object: MachineDeployment/workers, patch: {spec: {progressDeadline: soon}}}]\n"), nil, usage.ExitCode, "", "Simulation: spec.events[0]: "},
+		"a time before the start":  {edit("spec:\n", "spec:\n  events: [{at: 2001-01-01T00:00:00Z, action: StopAll}]\n"), nil, usage.ExitCode, "", "is before the start"},
+		"no machines":              {"apiVersion: refit.dev/v1alpha1\nkind: Simulation\n", nil, usage.ExitCode, "", "Simulation: spec.machines: there is no machine"},
+		"versions are not known":   {"apiVersion: refit.dev/v1alpha1\nkind: Machine\nmetadata: {name: w1}\nspec: {roles: [Worker]}\n", nil, usage.ExitCode, "", "Machine/w1: status.versions: what runs on it is not known"},
+		"a format that is unknown": {scenarioText, []string{"-o", "yaml"}, usage.ExitCode, "", `--output "yaml" is not known`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, err, code := program(t, tc.text, append([]string{"simulate", "-f", "-"}, tc.args...)...)
+			assert.Equal(t, tc.code, code, err)
+			assert.Contains(t, out, tc.out)
+			assert.Contains(t, err, tc.err)
+		})
+	}
+}
+
+func TestASimulationForProgramsIsOneObjectALine(t *testing.T) {
+	out, _, code := program(t, scenarioText, "simulate", "-f", "-", "-o", "json")
+	require.Equal(t, 0, code)
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	require.Greater(t, len(lines), 10)
+	for i, line := range lines {
+		var entry struct {
+			Time, Action, Machine, Outcome string
+		}
+		require.NoError(t, json.Unmarshal([]byte(line), &entry), line)
+		assert.NotEmpty(t, entry.Time)
+		assert.Equal(t, i == len(lines)-1, entry.Action == "Summary")
+	}
+	assert.Contains(t, lines[len(lines)-1], `"outcome":"Completed"`)
+}
