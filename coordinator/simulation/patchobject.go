@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // patchObject lays a merge patch over an object, as a person would with kubectl patch.
@@ -17,19 +18,7 @@ func (e *Engine) patchObject(object string, patch []byte) error {
 	case "Machine":
 		return e.patchMachine(key.Name, patch)
 	case "MachineDeployment":
-		stored := w.deployments[key.Name]
-		next, err := patched(stored, patch, false)
-		if err != nil {
-			return err
-		}
-		if err := e.valid(kind, next, stored); err != nil {
-			return err
-		}
-		if !sameJSON(stored.Spec, next.Spec) {
-			next.Generation++
-		}
-		next.Status = stored.Status
-		w.putDeployment(next)
+		return e.patchDeployment(key.Name, patch)
 	case "MachineDisruptionBudget":
 		next, err := patched(w.budgets[key.Name], patch, false)
 		if err != nil {
@@ -52,17 +41,38 @@ func (e *Engine) patchObject(object string, patch []byte) error {
 		}
 		w.putPod(next)
 	case "PodDisruptionBudget":
-		stored := w.podBudgets[key]
-		next, err := patched(stored, patch, false)
-		if err != nil {
-			return err
-		}
-		if !sameJSON(stored.Spec, next.Spec) {
-			next.Generation++
-		}
-		return w.putPodBudget(next)
+		return e.patchPodBudget(key, patch)
 	}
 	return nil
+}
+
+func (e *Engine) patchDeployment(name string, patch []byte) error {
+	stored := e.world.deployments[name]
+	next, err := patched(stored, patch, false)
+	if err != nil {
+		return err
+	}
+	if err := e.valid("MachineDeployment", next, stored); err != nil {
+		return err
+	}
+	if !sameJSON(stored.Spec, next.Spec) {
+		next.Generation++
+	}
+	next.Status = stored.Status
+	e.world.putDeployment(next)
+	return nil
+}
+
+func (e *Engine) patchPodBudget(key types.NamespacedName, patch []byte) error {
+	stored := e.world.podBudgets[key]
+	next, err := patched(stored, patch, false)
+	if err != nil {
+		return err
+	}
+	if !sameJSON(stored.Spec, next.Spec) {
+		next.Generation++
+	}
+	return e.world.putPodBudget(next)
 }
 
 // patchMachine also remembers what the person has written: no template overrides it.
