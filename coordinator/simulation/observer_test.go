@@ -164,6 +164,9 @@ func nodeWell(n *corev1.Node) bool {
 func (o *observer) budget(name string, machines []*v1alpha1.Machine, limit int) {
 	taken, away := 0, 0
 	for _, m := range machines {
+		if m.Spec.Availability == v1alpha1.AvailabilityStandby {
+			continue // it does not serve
+		}
 		slot := o.slotOf(m.Name)
 		works := slot != nil && slot.Disruption != v1alpha1.DisruptionNone && slot.Disruption != v1alpha1.DisruptionRestart
 		switch {

@@ -274,7 +274,7 @@ var facts = map[string]func(*played){
 		p.never("Reserve", "w1")
 		assert.Equal(p, 1, p.sum.States["OutOfService"])
 	},
-	"standby":             func(p *played) { p.ends(completed, 1); p.order("Done w3") },
+	"standby":             func(p *played) { assert.Equal(p, completed, p.sum.Outcome); p.order("Done w3") },
 	"budget-across-pools": func(p *played) { p.ends(completed, 1) },
 	"budget-across-pools-by-zone": func(p *played) {
 		assert.Equal(p, completed, p.sum.Outcome)
