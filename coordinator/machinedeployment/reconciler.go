@@ -61,8 +61,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		s.pool = &fleet.Pool{Name: d.Name, Deployment: d}
 	}
 	s.conflict = conflictOf(f, d.Name)
-	err = errors.Join(r.revise(ctx, s), r.applyTemplate(ctx, s))
-	s.unwritten = err != nil
+	revised, written := r.revise(ctx, s), r.applyTemplate(ctx, s)
+	s.unwritten = written != nil // a revision that cannot be kept holds up no rollout
+	err = errors.Join(revised, written)
 	r.judge(s)
 	return ctrl.Result{RequeueAfter: s.requeue}, errors.Join(err, r.writeStatus(ctx, s))
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -99,6 +100,7 @@ func (w *world) clean() {
 	for _, o := range []client.Object{&v1alpha1.MachineDeployment{}, &v1alpha1.MachineDisruptionBudget{}, &v1alpha1.Ledger{}} {
 		require.NoError(w.t, w.admin.DeleteAllOf(ctx, o, client.InNamespace(namespace)))
 	}
+	require.NoError(w.t, w.admin.DeleteAllOf(ctx, &appsv1.ControllerRevision{}, client.InNamespace(namespace))) // no garbage collector runs here
 	require.NoError(w.t, w.admin.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace("default"), client.GracePeriodSeconds(0)))
 	require.NoError(w.t, w.admin.DeleteAllOf(ctx, &corev1.Node{}))
 	require.NoError(w.t, w.admin.DeleteAllOf(ctx, &coordinationv1.Lease{}, client.InNamespace("refit-system")))

@@ -1,0 +1,58 @@
+package coordinator
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/stretchr/testify/assert"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func rolling(edit func(*v1alpha1.RollingUpdate)) func(*v1alpha1.MachineDeployment) {
+	return func(d *v1alpha1.MachineDeployment) {
+		d.Spec.Strategy = &v1alpha1.RolloutStrategy{RollingUpdate: &v1alpha1.RollingUpdate{}}
+		edit(d.Spec.Strategy.RollingUpdate)
+	}
+}
+
+func always(schedule, zone string) v1alpha1.Window {
+	return v1alpha1.Window{Schedule: schedule, Duration: metav1.Duration{Duration: 48 * time.Hour}, TimeZone: zone}
+}
+
+func TestAPoolIsWorkedOnInItsWindowsOnly(t *testing.T) {
+	w := fleetOfThree(t)
+	far := time.Now().AddDate(0, 6, 0)
+	closed := v1alpha1.Window{Schedule: fmt.Sprintf("0 3 1 %d *", far.Month()), Duration: metav1.Duration{Duration: time.Hour}, TimeZone: "Europe/Berlin"}
+	w.pool("workers", workerAt(newK8s), rolling(func(r *v1alpha1.RollingUpdate) { r.Windows = []v1alpha1.Window{closed} }))
+	w.start()
+	w.until("w1 waits for the opening", func() bool { return w.condition("w1", v1alpha1.ConditionWaiting).Reason == "OutsideWindow" })
+	assert.Regexp(t, `the next opens at \d{4}-\d\d-01T03:00:00\+0[12]:00 \(Europe/Berlin\)`, w.condition("w1", v1alpha1.ConditionWaiting).Message)
+
+	w.edit("workers", func(d *v1alpha1.MachineDeployment) {
+		d.Spec.Strategy.RollingUpdate.Windows = []v1alpha1.Window{always("0 0 * * *", "Europe/Atlantis")}
+	})
+	w.until("the pool says that its zone is not known", func() bool {
+		return w.deploymentCondition("workers", v1alpha1.ConditionProgressing).Reason == "WindowInvalid"
+	})
+	assert.Empty(t, w.ledger().Slots)
+
+	w.edit("workers", func(d *v1alpha1.MachineDeployment) {
+		d.Spec.Strategy.RollingUpdate.Windows = []v1alpha1.Window{always("0 0 * * *", "Europe/Berlin")}
+	})
+	w.untilUpToDate("w1", "w2", "w3")
+}
+
+func TestByHandOnlyTheMachineGoesThatIsNamed(t *testing.T) {
+	w := fleetOfThree(t)
+	w.pool("workers", workerAt(newK8s), func(d *v1alpha1.MachineDeployment) {
+		d.Spec.Strategy = &v1alpha1.RolloutStrategy{Type: v1alpha1.StrategyManual}
+	})
+	w.start()
+	w.until("w2 waits to be named", func() bool { return w.condition("w2", v1alpha1.ConditionWaiting).Reason == "AwaitingNext" })
+	w.annotate("w2", v1alpha1.AnnotationNext, fmt.Sprint(w.machine("w2").Generation))
+	w.untilUpToDate("w2")
+	assert.Empty(t, w.hosts["w1"].ranUnder())
+	assert.Empty(t, w.hosts["w3"].ranUnder())
+}
