@@ -8,6 +8,7 @@ import (
 
 // canary lets the canaries go first, and nobody else before all of them are through: up to
 // date, well, and soaked. One that failed stops the others whatever the pool bears later.
+// A standby that is to take over for them is upgraded before, while none has failed.
 func canary(_ *fleet.Fleet, m *fleet.Machine) *Verdict {
 	if !m.HasCanaries() {
 		return nil
@@ -21,7 +22,7 @@ func canary(_ *fleet.Fleet, m *fleet.Machine) *Verdict {
 		return &Verdict{ReasonCanaryFailed, fmt.Sprintf(
 			"a canary of %s failed, and nothing else is begun: %s; see to it, then change the spec or retry it, or set it to OutOfService for another one",
 			poolName(m.Pool), listed(failures(canaries.Failed)))}
-	case len(canaries.Open) == 0 || canaries.Is(m):
+	case len(canaries.Open) == 0 || canaries.Is(m) || (m.StandsBy() && m.Pool.MaxSurge() > 0):
 		return nil
 	}
 	return &Verdict{ReasonCanaryPending, fmt.Sprintf("the canaries of %s go first, alone: %s", poolName(m.Pool), listed(stages(canaries.Open)))}

@@ -118,3 +118,18 @@ func TestOnlyRoomIsMadeByAStandby(t *testing.T) {
 	assert.False(t, waits(Of(held)))
 	assert.False(t, waits(Of(func(m *v1alpha1.Machine) { m.Status.RolloutFailure = drainBlocked(60e9) })))
 }
+
+func TestAStandbyThatTakesOverForACanaryGoesBeforeIt(t *testing.T) {
+	b := func(surge int32, edits ...Edit) *Builder {
+		return New().Machine("cp1", "", plane).Deployment("w", surging(2), func(d *v1alpha1.MachineDeployment) {
+			d.Spec.Strategy.RollingUpdate.MaxSurge, d.Spec.Strategy.RollingUpdate.Canary = at(surge), &v1alpha1.Canary{Count: 1}
+		}).Machine("w1", "w", worker, edits...).Machine("w2", "w", worker).Machine("w3", "w", worker, standsBy)
+	}
+	f := b(1).Build()
+	assert.Nil(t, gates.Check(f, f.Find("w3")))
+	assert.True(t, gates.WaitsForRoom(f, f.Find("w1")), "the canary")
+	assert.False(t, gates.WaitsForRoom(f, f.Find("w2")), "not the canary")
+	f = b(0).Build()
+	require.NotNil(t, gates.Check(f, f.Find("w3")))
+	assert.Equal(t, gates.ReasonCanaryPending, gates.Check(f, f.Find("w3")).Reason, "it takes over for nobody")
+}

@@ -10,7 +10,11 @@ import (
 
 // Wanted are the marks that the machine's node is to carry.
 func Wanted(f *fleet.Fleet, m *fleet.Machine) drain.Marks {
-	return drain.Marks{Outdated: awaitsDrain(m) && f.HasPlaceFor(m.Node)}
+	marks := drain.Marks{Outdated: awaitsDrain(m) && f.HasPlaceFor(m.Node)}
+	if m.Slot != nil {
+		marks.InFlight = m.Slot.GrantID
+	}
+	return marks
 }
 
 // awaitsDrain says that the node is going to be drained in the rollout of its pool, and

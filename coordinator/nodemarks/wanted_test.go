@@ -63,3 +63,9 @@ func TestNodesThatAwaitTheirDrainAreMarkedAndNoOthers(t *testing.T) {
 		})
 	}
 }
+
+func TestTheNodesOfSlotsAreKeptFromTheAutoscalerAndNoOthers(t *testing.T) {
+	f := New().Machine("w1", "", worker, InSlot(v1alpha1.DisruptionRestart)).Machine("w2", "", worker).Build()
+	assert.Equal(t, "g-w1", nodemarks.Wanted(f, f.Find("w1")).InFlight)
+	assert.Empty(t, nodemarks.Wanted(f, f.Find("w2")).InFlight)
+}

@@ -15,11 +15,17 @@ import (
 type Marks struct {
 	// Outdated: the node is still to be drained; pods go elsewhere where they can.
 	Outdated bool
+	// InFlight is the id of the grant under which the node is worked on, "" of none: the
+	// cluster autoscaler is not to remove it meanwhile.
+	InFlight string
 }
 
 // MarksOf are the marks that the node carries.
 func MarksOf(n *corev1.Node) Marks {
-	return Marks{Outdated: slices.ContainsFunc(n.Spec.Taints, isOutdated)}
+	return Marks{
+		Outdated: slices.ContainsFunc(n.Spec.Taints, isOutdated),
+		InFlight: n.Annotations[v1alpha1.AnnotationScaleDownDisabledBy],
+	}
 }
 
 func isOutdated(t corev1.Taint) bool {
@@ -40,6 +46,7 @@ func Mark(ctx context.Context, client kubernetes.Interface, node string, m Marks
 
 func (m Marks) changes(n *corev1.Node) *marks {
 	out := &marks{}
+	m.keep(n, out)
 	if m.Outdated != MarksOf(n).Outdated {
 		out.taints = slices.DeleteFunc(slices.Clone(n.Spec.Taints), isOutdated)
 		if out.taints == nil {
@@ -50,4 +57,23 @@ func (m Marks) changes(n *corev1.Node) *marks {
 		}
 	}
 	return out
+}
+
+// keep says to the cluster autoscaler that the node stays. What a person has said to it is
+// left alone, and what a person has taken off is not written again under the same grant.
+func (m Marks) keep(n *corev1.Node, out *marks) {
+	said, there := n.Annotations[v1alpha1.AnnotationScaleDownDisabled]
+	by, ours := n.Annotations[v1alpha1.AnnotationScaleDownDisabledBy]
+	yes := "true"
+	switch {
+	case by == m.InFlight:
+	case m.InFlight == "":
+		out.annotate(v1alpha1.AnnotationScaleDownDisabledBy, nil)
+		if said == yes {
+			out.annotate(v1alpha1.AnnotationScaleDownDisabled, nil)
+		}
+	case ours || !there:
+		out.annotate(v1alpha1.AnnotationScaleDownDisabledBy, &m.InFlight)
+		out.annotate(v1alpha1.AnnotationScaleDownDisabled, &yes)
+	}
 }

@@ -63,3 +63,33 @@ func TestTheTaintIsWrittenAndTakenOffAlone(t *testing.T) {
 		})
 	}
 }
+
+func TestTheAutoscalerIsToldOfANodeInFlightAndNobodysWordIsTakenOff(t *testing.T) {
+	const said, by = v1alpha1.AnnotationScaleDownDisabled, v1alpha1.AnnotationScaleDownDisabledBy
+	type is map[string]string
+	for name, tc := range map[string]struct {
+		before   is
+		inFlight string
+		after    is
+	}{
+		"said, and marked as ours":                         {is{"a": "b"}, "g1", is{"a": "b", said: "true", by: "g1"}},
+		"taken off":                                        {is{"a": "b", said: "true", by: "g1"}, "", is{"a": "b"}},
+		"what a person has said stays":                     {is{said: "true"}, "g1", is{said: "true"}},
+		"and so when the slot ends":                        {is{said: "true"}, "", is{said: "true"}},
+		"what a person has changed stays":                  {is{said: "false", by: "g1"}, "", is{said: "false"}},
+		"what a person has taken off is not written again": {is{by: "g1"}, "g1", is{by: "g1"}},
+		"but for the next grant":                           {is{by: "g1"}, "g2", is{said: "true", by: "g2"}},
+		"the next grant takes it over":                     {is{said: "true", by: "g1"}, "g2", is{said: "true", by: "g2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w1", Annotations: tc.before}}
+			client := fake.NewClientset(node)
+			want := drain.Marks{InFlight: tc.inFlight}
+			require.NoError(t, drain.Mark(t.Context(), client, "w1", want))
+			now, err := client.CoreV1().Nodes().Get(t.Context(), "w1", metav1.GetOptions{})
+			require.NoError(t, err)
+			assert.EqualValues(t, tc.after, now.Annotations)
+			assert.True(t, want.On(now), "nothing is left to write")
+		})
+	}
+}

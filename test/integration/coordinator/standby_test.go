@@ -96,6 +96,9 @@ func TestAStandbyTakesOverForEachMachineInTurnAndNoFewerServe(t *testing.T) {
 
 	fewest := w.fewestServing()
 	w.edit("workers", func(d *v1alpha1.MachineDeployment) { *d.Spec.Template.Spec.Versions = workerAt(newK8s) })
+	for _, name := range workers {
+		w.until(name+" has the new wish", func() bool { return w.machine(name).Spec.Versions.Kubelet == newK8s })
+	}
 	w.untilUpToDate(workers...)
 	w.until("one stands by, and three serve", func() bool {
 		standing, serving := standbys(w.nodes())
