@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/stretchr/testify/assert"
@@ -84,4 +85,29 @@ func TestAMarkOnANodeWithoutAMachineGoes(t *testing.T) {
 	got := &corev1.Node{}
 	require.NoError(t, w.admin.Get(context.Background(), types.NamespacedName{Name: "stray"}, got))
 	assert.Contains(t, got.Spec.Taints, gpu)
+}
+
+func TestTheAutoscalerKeepsTheNodeInFlightAndAPersonsWordStays(t *testing.T) {
+	w := newWorld(t)
+	w.host("cp1", "", v1alpha1.RoleControlPlane).set(func(h *host) { h.kubelet, h.apiServer = newK8s, newK8s })
+	for _, name := range []string{"w1", "w2"} {
+		w.host(name, "workers", v1alpha1.RoleWorker).set(func(h *host) { h.workTime = 3 * time.Second })
+	}
+	n := w.node("w1")
+	before := n.DeepCopy()
+	n.Annotations = map[string]string{v1alpha1.AnnotationScaleDownDisabled: "true"}
+	require.NoError(t, w.admin.Patch(context.Background(), n, client.MergeFrom(before)))
+	w.pool("workers", workerAt(newK8s))
+	w.start()
+	w.until("the node of the slot is kept", func() bool {
+		a, slot := w.node("w2").Annotations, w.slot("w2")
+		return slot != nil && a[v1alpha1.AnnotationScaleDownDisabled] == "true" && a[v1alpha1.AnnotationScaleDownDisabledBy] == slot.GrantID
+	})
+	w.untilUpToDate("w1", "w2")
+	w.until("and only as long", func() bool {
+		a := w.node("w2").Annotations
+		return a[v1alpha1.AnnotationScaleDownDisabled] == "" && a[v1alpha1.AnnotationScaleDownDisabledBy] == ""
+	})
+	assert.Equal(t, "true", w.node("w1").Annotations[v1alpha1.AnnotationScaleDownDisabled])
+	assert.NotContains(t, w.node("w1").Annotations, v1alpha1.AnnotationScaleDownDisabledBy)
 }
