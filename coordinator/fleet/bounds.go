@@ -27,13 +27,16 @@ func (p *Pool) Size() int {
 	if p.Deployment != nil && p.Deployment.Spec.Replicas != nil {
 		return int(*p.Deployment.Spec.Replicas)
 	}
-	n := 0
-	for _, m := range p.Machines {
-		if !m.OutOfService() && !m.WishedStandby() {
-			n++
+	if p.size == nil { // asked for each of very many machines
+		n := 0
+		for _, m := range p.Machines {
+			if !m.OutOfService() && !m.WishedStandby() {
+				n++
+			}
 		}
+		p.size = &n
 	}
-	return n
+	return *p.size
 }
 
 // MaxUnavailable machines of the pool. A percentage is rounded down, to at least one:

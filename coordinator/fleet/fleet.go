@@ -141,6 +141,7 @@ type Pool struct {
 
 	now     time.Time // of the reading
 	turn    *Turn
+	size    *int
 	tally   *Tally
 	hours   *hours
 	samples map[bool]measured

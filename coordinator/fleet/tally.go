@@ -16,7 +16,7 @@ type Tally struct {
 	in       map[*Machine]bool
 	slots    []*v1alpha1.Slot // of machines, when it was counted; nil before
 
-	away, busy, disrupting []*Machine
+	away, busy, disrupting, serving []*Machine
 }
 
 func newTally(machines []*Machine) *Tally {
@@ -39,7 +39,16 @@ func (t *Tally) AwayBut(m *Machine) []*Machine { return but(t.counted().away, m)
 // BusyBut are those in a slot, but for one.
 func (t *Tally) BusyBut(m *Machine) []*Machine { return but(t.counted().busy, m) }
 
-// DisruptingBut is how many others are in a slot that takes pods away.
+// ServingBut is how many others serve.
+func (t *Tally) ServingBut(m *Machine) int {
+	n := len(t.counted().serving)
+	if t.in[m] && m.Serves() {
+		n--
+	}
+	return n
+}
+
+// DisruptingBut is how many others are in a slot that takes pods away from them.
 func (t *Tally) DisruptingBut(m *Machine) int { return len(but(t.counted().disrupting, m)) }
 
 // but leaves one machine out; where it is not among them, what it returns is shared.
@@ -73,7 +82,7 @@ func (t *Tally) fresh() bool {
 }
 
 func (t *Tally) count() {
-	t.away, t.busy, t.disrupting = nil, nil, nil
+	t.away, t.busy, t.disrupting, t.serving = nil, nil, nil, nil
 	t.slots = make([]*v1alpha1.Slot, len(t.machines))
 	for i, m := range t.machines {
 		t.slots[i] = m.Slot
@@ -83,7 +92,10 @@ func (t *Tally) count() {
 		if m.Slot != nil {
 			t.busy = append(t.busy, m)
 		}
-		if m.Slot != nil && Disrupts(m.Slot.Disruption) {
+		if m.Serves() {
+			t.serving = append(t.serving, m)
+		}
+		if m.Slot != nil && !m.StandsBy() && Disrupts(m.Slot.Disruption) {
 			t.disrupting = append(t.disrupting, m)
 		}
 	}
@@ -97,7 +109,8 @@ func (p *Pool) Tally() *Tally {
 	return p.tally
 }
 
-// Covered are the machines that the budget counts.
+// Covered are the machines that the budget counts: those that stand by are neither
+// available nor missed.
 func (f *Fleet) Covered(b *v1alpha1.MachineDisruptionBudget) (*Tally, error) {
 	if known := f.covered[b]; known != nil {
 		return known, nil
@@ -108,7 +121,7 @@ func (f *Fleet) Covered(b *v1alpha1.MachineDisruptionBudget) (*Tally, error) {
 	}
 	var covered []*Machine
 	for _, m := range f.Machines {
-		if !m.OutOfService() && sel.Matches(labels.Set(m.Labels)) {
+		if !m.OutOfService() && !m.StandsBy() && sel.Matches(labels.Set(m.Labels)) {
 			covered = append(covered, m)
 		}
 	}

@@ -16,19 +16,18 @@ func budget(_ *fleet.Fleet, m *fleet.Machine) *Verdict {
 	if plan == nil || !fleet.Disrupts(plan.Disruption) || m.StandsBy() {
 		return inFlight(m)
 	}
-	limit := m.Pool.MaxUnavailable()
-	others := othersOf(m)
-	if m.Down() != "" && others.slots < max(limit, 1) {
+	limit, tally := m.Pool.MaxUnavailable(), m.Pool.Tally()
+	if m.Down() != "" && tally.DisruptingBut(m) < max(limit, 1) {
 		return nil
 	}
-	if others.serving >= m.Pool.Size()-limit {
+	if tally.ServingBut(m) >= m.Pool.Size()-limit {
 		return nil
 	}
-	return exhausted(m.Pool, others.away)
+	return exhausted(m.Pool, tally.AwayBut(m))
 }
 
-func exhausted(p *fleet.Pool, away []string) *Verdict {
-	why := listed(away)
+func exhausted(p *fleet.Pool, away []*fleet.Machine) *Verdict {
+	why := listed(whyAway(away))
 	if len(away) == 0 && p.MaxUnavailable() > 0 {
 		why = fmt.Sprintf("no more than %s serve", status.Count(p.Serving(), "machine"))
 	}
@@ -36,44 +35,31 @@ func exhausted(p *fleet.Pool, away []string) *Verdict {
 		p.MaxUnavailable(), status.Count(p.Size(), "machine"), poolName(p), why)}
 }
 
-// others are the other machines of a pool.
-type others struct {
-	serving int
-	away    []string // that should serve
-	slots   int      // that take pods away
+func inFlight(m *fleet.Machine) *Verdict {
+	limit, busy := m.Pool.MaxInFlight(), m.Pool.Tally().BusyBut(m)
+	if len(busy) < limit {
+		return nil
+	}
+	return &Verdict{ReasonInFlightExhausted, fmt.Sprintf("%s at a time in %s: %s", status.Count(limit, "machine"), poolName(m.Pool), listed(namesOf(busy)))}
 }
 
-func othersOf(m *fleet.Machine) others {
-	var out others
-	for _, other := range m.Pool.Machines {
-		if other == m {
-			continue
-		}
-		if why := other.Unavailable(); why != "" {
-			out.away = append(out.away, other.Name+" "+why)
-		}
-		if other.Serves() {
-			out.serving++
-		}
-		if other.Slot != nil && !other.StandsBy() && fleet.Disrupts(other.Slot.Disruption) {
-			out.slots++
+// whyAway words the first of the machines that are away; listed counts the rest.
+func whyAway(away []*fleet.Machine) []string {
+	out := make([]string, len(away))
+	for i, m := range away {
+		if i < mostListed {
+			out[i] = m.Name + " " + m.Unavailable()
 		}
 	}
 	return out
 }
 
-func inFlight(m *fleet.Machine) *Verdict {
-	limit := m.Pool.MaxInFlight()
-	var busy []string
-	for _, other := range m.Pool.Machines {
-		if other != m && other.Slot != nil {
-			busy = append(busy, other.Name)
-		}
+func namesOf(machines []*fleet.Machine) []string {
+	out := make([]string, len(machines))
+	for i, m := range machines {
+		out[i] = m.Name
 	}
-	if len(busy) < limit {
-		return nil
-	}
-	return &Verdict{ReasonInFlightExhausted, fmt.Sprintf("%s at a time in %s: %s", status.Count(limit, "machine"), poolName(m.Pool), listed(busy))}
+	return out
 }
 
 func poolName(p *fleet.Pool) string {
@@ -85,12 +71,13 @@ func poolName(p *fleet.Pool) string {
 
 // listed keeps a message short: status has to stay small in a large fleet.
 func listed(names []string) string {
-	const most = 5
 	if len(names) == 0 {
 		return "maxUnavailable is 0"
 	}
-	if len(names) <= most {
+	if len(names) <= mostListed {
 		return strings.Join(names, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:mostListed], ", "), len(names)-mostListed)
 }
+
+const mostListed = 5

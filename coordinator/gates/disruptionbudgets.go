@@ -6,8 +6,6 @@ import (
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/coordinator/fleet"
 	"github.com/refit-dev/refit/pkg/status"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 )
 
 // disruptionBudgets asks every MachineDisruptionBudget that selects the machine.
@@ -29,53 +27,28 @@ func budgetsAllow(f *fleet.Fleet, m *fleet.Machine) *Verdict {
 }
 
 func judgeBudget(f *fleet.Fleet, m *fleet.Machine, b *v1alpha1.MachineDisruptionBudget) *Verdict {
-	covered, err := Covered(f, b)
+	covered, err := f.Covered(b)
 	if err != nil {
 		return &Verdict{ReasonBudgetExhausted, fmt.Sprintf("MachineDisruptionBudget %s cannot be read: %v", b.Name, err)}
 	}
-	in := false
-	var away []string
+	if !covered.Has(m) {
+		return nil
+	}
+	away := covered.AwayBut(m)
 	domain, elsewhere := m.Domain(b.Spec.TopologyKey), ""
-	for _, other := range covered {
-		if other == m {
-			in = true
-			continue
-		}
-		why := other.Unavailable()
-		if why == "" {
-			continue
-		}
-		away = append(away, other.Name+" "+why)
+	for _, other := range away {
 		if b.Spec.TopologyKey != "" && other.Domain(b.Spec.TopologyKey) != domain {
 			elsewhere = other.Name
 		}
 	}
-	switch allowed := AllowedUnavailable(b, len(covered)); {
-	case !in:
-		return nil
+	switch allowed := AllowedUnavailable(b, covered.Len()); {
 	case elsewhere != "":
 		return &Verdict{ReasonBudgetExhausted, fmt.Sprintf("MachineDisruptionBudget %s: %s is unavailable in another %s", b.Name, elsewhere, b.Spec.TopologyKey)}
 	case len(away) >= allowed:
 		return &Verdict{ReasonBudgetExhausted, fmt.Sprintf("MachineDisruptionBudget %s: %d of %s may be unavailable, and none is left: %s",
-			b.Name, allowed, status.Count(len(covered), "machine"), listed(away))}
+			b.Name, allowed, status.Count(covered.Len(), "machine"), listed(whyAway(away)))}
 	}
 	return nil
-}
-
-// Covered are the machines that the budget counts: those that stand by are neither
-// available nor missed.
-func Covered(f *fleet.Fleet, b *v1alpha1.MachineDisruptionBudget) ([]*fleet.Machine, error) {
-	sel, err := metav1.LabelSelectorAsSelector(&b.Spec.Selector)
-	if err != nil {
-		return nil, fmt.Errorf("parsing its selector: %w", err)
-	}
-	var covered []*fleet.Machine
-	for _, m := range f.Machines {
-		if !m.OutOfService() && !m.StandsBy() && sel.Matches(labels.Set(m.Labels)) {
-			covered = append(covered, m)
-		}
-	}
-	return covered, nil
 }
 
 // AllowedUnavailable of total machines. A percentage of minAvailable is rounded up, one of maxUnavailable down.

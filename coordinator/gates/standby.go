@@ -15,7 +15,7 @@ func standby(_ *fleet.Fleet, m *fleet.Machine) *Verdict {
 	if !fleet.NeedsDrain(m) || p.MaxUnavailable() > 0 || m.StandsBy() || m.Down() != "" {
 		return nil
 	}
-	if o := othersOf(m); o.serving >= p.Size() || len(o.away) > 0 {
+	if o := p.Tally(); o.ServingBut(m) >= p.Size() || len(o.AwayBut(m)) > 0 {
 		return nil // room, or a matter of waiting for the machine that is away
 	}
 	var unusable, coming []string
@@ -88,8 +88,8 @@ func controlPlaneAtWork(f *fleet.Fleet, m *fleet.Machine) *Verdict {
 }
 
 func enoughServe(_ *fleet.Fleet, m *fleet.Machine) *Verdict {
-	if o := othersOf(m); o.serving < m.Pool.Size()-m.Pool.MaxUnavailable() {
-		return exhausted(m.Pool, o.away)
+	if o := m.Pool.Tally(); o.ServingBut(m) < m.Pool.Size()-m.Pool.MaxUnavailable() {
+		return exhausted(m.Pool, o.AwayBut(m))
 	}
 	return nil
 }

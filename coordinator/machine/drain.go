@@ -43,7 +43,7 @@ func (r *Reconciler) drain(ctx context.Context, s *scope) (outcome, error) {
 	})
 	switch {
 	case !state.Done:
-		status.Set(&s.status().Conditions, s.machine.Generation, status.Draining(state.Message))
+		status.Set(&s.status().Conditions, s.machine.Generation, r.Now(), status.Draining(state.Message))
 		return stop, nil
 	case state.Err != nil:
 		return r.drainFailed(ctx, s, state.Err)
@@ -54,7 +54,7 @@ func (r *Reconciler) drain(ctx context.Context, s *scope) (outcome, error) {
 	if slot.DrainsOnly {
 		return r.standBy(ctx, s)
 	}
-	status.Set(&s.status().Conditions, s.machine.Generation, status.Drained(state.Message))
+	status.Set(&s.status().Conditions, s.machine.Generation, r.Now(), status.Drained(state.Message))
 	return r.drained(ctx, s, ptr(metav1.NewTime(r.Now())))
 }
 

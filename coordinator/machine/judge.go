@@ -19,15 +19,15 @@ import (
 func (r *Reconciler) judge(s *scope) {
 	st := s.status()
 	st.Role = s.role()
-	s.put(v1alpha1.ConditionStalled, stalled(s))
-	s.put(v1alpha1.ConditionWaiting, r.waiting(s))
-	s.put(v1alpha1.ConditionReady, ptr(ready(s)))
-	s.put(v1alpha1.ConditionUpToDate, ptr(upToDate(s)))
+	r.put(s, v1alpha1.ConditionStalled, stalled(s))
+	r.put(s, v1alpha1.ConditionWaiting, r.waiting(s))
+	r.put(s, v1alpha1.ConditionReady, ptr(ready(s)))
+	r.put(s, v1alpha1.ConditionUpToDate, ptr(upToDate(s)))
 	r.tellDrift(s)
-	s.put(v1alpha1.ConditionHealthy, healthy(s))
-	s.put(v1alpha1.ConditionOverridden, r.overridden(s))
+	r.put(s, v1alpha1.ConditionHealthy, healthy(s))
+	r.put(s, v1alpha1.ConditionOverridden, r.overridden(s))
 	r.tellSkew(s)
-	s.put(v1alpha1.ConditionForecast, r.foreseen(s))
+	r.put(s, v1alpha1.ConditionForecast, r.foreseen(s))
 	if s.slot() == nil {
 		status.Clear(&st.Conditions, v1alpha1.ConditionDrained)
 	}
@@ -35,12 +35,12 @@ func (r *Reconciler) judge(s *scope) {
 }
 
 // put sets the condition, or clears its type when there is nothing to say.
-func (s *scope) put(kind string, c *metav1.Condition) {
+func (r *Reconciler) put(s *scope, kind string, c *metav1.Condition) {
 	if c == nil {
 		status.Clear(&s.status().Conditions, kind)
 		return
 	}
-	status.Set(&s.status().Conditions, s.machine.Generation, *c)
+	status.Set(&s.status().Conditions, s.machine.Generation, r.Now(), *c)
 }
 
 // tellSkew passes on what the rollout controller has found. Before it has looked, as after
@@ -50,9 +50,9 @@ func (r *Reconciler) tellSkew(s *scope) {
 	switch {
 	case !judged:
 	case message == "":
-		s.put(v1alpha1.ConditionSkewViolated, nil)
+		r.put(s, v1alpha1.ConditionSkewViolated, nil)
 	default:
-		s.put(v1alpha1.ConditionSkewViolated, ptr(status.SkewViolated(message)))
+		r.put(s, v1alpha1.ConditionSkewViolated, ptr(status.SkewViolated(message)))
 	}
 }
 

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -80,7 +81,7 @@ func TestAKubeletOutsideOfItsSkewIsAConditionOfItsMachine(t *testing.T) {
 	w.Spec.Roles, w.Status.Versions = []v1alpha1.Role{v1alpha1.RoleWorker}, &v1alpha1.ObservedVersions{Kubelet: "v1.37.2"}
 	f, err := fleet.Build(fleet.Objects{Machines: []v1alpha1.Machine{cp, w}})
 	require.NoError(t, err)
-	r := &Reconciler{Board: &board.Board{}}
+	r := &Reconciler{Board: &board.Board{}, Now: time.Now}
 	s := &scope{key: types.NamespacedName{Name: "w"}, machine: f.Find("w").Machine, view: f.Find("w"), fleet: f}
 	r.Board.SetSkews("", f.Skews())
 	r.tellSkew(s)
@@ -92,7 +93,7 @@ func TestAKubeletOutsideOfItsSkewIsAConditionOfItsMachine(t *testing.T) {
 	assert.True(t, is)
 	assert.NotContains(t, f.Skews(), "cp")
 
-	restarted := &Reconciler{Board: &board.Board{}}
+	restarted := &Reconciler{Board: &board.Board{}, Now: time.Now}
 	restarted.tellSkew(s)
 	assert.NotNil(t, meta.FindStatusCondition(s.status().Conditions, v1alpha1.ConditionSkewViolated), "nobody has looked yet")
 	restarted.Board.SetSkews("", nil)

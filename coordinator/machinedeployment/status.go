@@ -53,9 +53,9 @@ func (r *Reconciler) judge(s *scope) {
 	}
 	count(st, s.pool)
 	r.noteProgress(s)
-	status.Set(&st.Conditions, generation, conflictCondition(s))
-	status.Set(&st.Conditions, generation, available(s.pool, st))
-	if status.Set(&st.Conditions, generation, r.progressing(s)) {
+	status.Set(&st.Conditions, generation, r.Now(), conflictCondition(s))
+	status.Set(&st.Conditions, generation, r.Now(), available(s.pool, st))
+	if status.Set(&st.Conditions, generation, r.Now(), r.progressing(s)) {
 		c := meta.FindStatusCondition(st.Conditions, v1alpha1.ConditionProgressing)
 		r.Events.Eventf(s.deployment, nil, eventKind(c), c.Reason, "Rollout", "%s", c.Message)
 	}

@@ -2,6 +2,7 @@ package status
 
 import (
 	"slices"
+	"time"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -11,12 +12,12 @@ import (
 // maxMessage keeps a Machine small; the schema's own bound is far greater.
 const maxMessage = 1024
 
-// Set puts a condition of the catalogue in place, for the generation it was judged
-// by. It says whether status or reason changed: the moment for an event.
-func Set(conditions *[]metav1.Condition, generation int64, c metav1.Condition) bool {
+// Set puts a condition of the catalogue in place, for the generation and at the time it
+// was judged. It says whether status or reason changed: the moment for an event.
+func Set(conditions *[]metav1.Condition, generation int64, now time.Time, c metav1.Condition) bool {
 	old := meta.FindStatusCondition(*conditions, c.Type)
 	changed := old == nil || old.Status != c.Status || old.Reason != c.Reason
-	c.ObservedGeneration = generation
+	c.ObservedGeneration, c.LastTransitionTime = generation, metav1.NewTime(now) // kept where the status stays
 	if len(c.Message) > maxMessage {
 		c.Message = c.Message[:maxMessage-3] + "..."
 	}

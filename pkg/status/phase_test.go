@@ -3,6 +3,7 @@ package status_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/pkg/status"
@@ -20,7 +21,7 @@ func reported(edits ...func(*v1alpha1.Machine)) *v1alpha1.Machine {
 }
 
 func with(c metav1.Condition) func(*v1alpha1.Machine) {
-	return func(m *v1alpha1.Machine) { status.Set(&m.Status.Conditions, m.Generation, c) }
+	return func(m *v1alpha1.Machine) { status.Set(&m.Status.Conditions, m.Generation, time.Now(), c) }
 }
 
 func staged(m *v1alpha1.Machine) {
@@ -83,13 +84,16 @@ func TestThePhaseFollowsFromTheConditions(t *testing.T) {
 
 func TestAConditionChangesWhenStatusOrReasonDo(t *testing.T) {
 	var conditions []metav1.Condition
-	assert.True(t, status.Set(&conditions, 1, status.Waiting("BudgetExhausted", "1 of 1")))
-	assert.False(t, status.Set(&conditions, 2, status.Waiting("BudgetExhausted", "1 of 1 still")), "another message is no event")
+	now := time.Date(2030, 1, 1, 22, 0, 0, 0, time.UTC)
+	assert.True(t, status.Set(&conditions, 1, now, status.Waiting("BudgetExhausted", "1 of 1")))
+	assert.False(t, status.Set(&conditions, 2, now, status.Waiting("BudgetExhausted", "1 of 1 still")), "another message is no event")
 	assert.EqualValues(t, 2, conditions[0].ObservedGeneration)
-	assert.True(t, status.Set(&conditions, 2, status.Waiting("Paused", "")))
-	status.Set(&conditions, 2, status.Stalled("X", strings.Repeat("long ", 1000)))
+	status.Set(&conditions, 2, now.Add(time.Hour), status.Waiting("BudgetExhausted", "1 of 1"))
+	assert.Equal(t, metav1.NewTime(now), conditions[0].LastTransitionTime, "by the caller's clock, and kept while the status is the same")
+	assert.True(t, status.Set(&conditions, 2, now, status.Waiting("Paused", "")))
+	status.Set(&conditions, 2, now, status.Stalled("X", strings.Repeat("long ", 1000)))
 	assert.Len(t, conditions[1].Message, 1024, "a Machine stays small")
-	status.Set(&conditions, 2, metav1.Condition{Type: v1alpha1.ConditionStaged, Status: metav1.ConditionTrue, Reason: "Staged"})
+	status.Set(&conditions, 2, now, metav1.Condition{Type: v1alpha1.ConditionStaged, Status: metav1.ConditionTrue, Reason: "Staged"})
 	assert.Len(t, status.OfCoordinator(conditions), 2, "the agent's conditions are the agent's")
 	status.Clear(&conditions, v1alpha1.ConditionStalled)
 	assert.Len(t, conditions, 2)
