@@ -7,7 +7,6 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/pkg/usage"
 )
 
@@ -131,15 +130,4 @@ func listed(names []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 	}
 	return strings.Join(names, ", ")
-}
-
-// named words an object for people.
-func named(o client.Object) string {
-	switch o.(type) {
-	case *v1alpha1.MachineDeployment:
-		return "pool " + o.GetName()
-	case *v1alpha1.Machine:
-		return "machine " + o.GetName()
-	}
-	return o.GetName()
 }

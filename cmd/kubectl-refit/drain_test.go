@@ -126,7 +126,7 @@ func TestADrainByHandNeedsNoRefitAndGivesBackWhatItCannotDrain(t *testing.T) {
 // interrupted is Ctrl-C to the real program while a budget holds a pod.
 func (d *desk) interrupted(node string) {
 	d.Helper()
-	var stop os.Signal = os.Interrupt
+	stop := os.Interrupt
 	if signal.Ignored(stop) { // as a background job of a shell has it, and hands it down
 		stop = syscall.SIGTERM
 	}

@@ -66,19 +66,11 @@ func (v *Views) Of(namespace string, machines []v1alpha1.Machine, nodes []corev1
 func (k *keptView) refresh(machines []v1alpha1.Machine, nodes []corev1.Node) {
 	changed, withNode := k.view == nil || len(machines) != len(k.hosts), 0
 	for i := range machines {
-		m, version := &machines[i], ""
-		n := k.node(nodes, m.Name)
+		n := k.node(nodes, machines[i].Name)
 		if n != nil {
-			version = n.ResourceVersion
 			withNode++
 		}
-		was := k.hosts[m.Name]
-		if was != nil && was.machine == m.ResourceVersion && was.node == version && m.ResourceVersion != "" {
-			continue
-		}
-		now := &keptHost{m.ResourceVersion, version, upgrade.StateOf(m, stateOfNode(n), nil)}
-		changed = changed || was == nil || !equality.Semantic.DeepEqual(was.state, now.state)
-		k.hosts[m.Name] = now
+		changed = k.look(&machines[i], n) || changed
 	}
 	if len(machines) < len(k.hosts) {
 		k.forget(machines)
@@ -93,6 +85,21 @@ func (k *keptView) refresh(machines []v1alpha1.Machine, nodes []corev1.Node) {
 	if changed {
 		k.view = upgrade.NewView(ForPlanner(machines, nodes))
 	}
+}
+
+// look takes in one host, and says whether the planner sees it as another than before.
+func (k *keptView) look(m *v1alpha1.Machine, n *corev1.Node) bool {
+	version := ""
+	if n != nil {
+		version = n.ResourceVersion
+	}
+	was := k.hosts[m.Name]
+	if was != nil && was.machine == m.ResourceVersion && was.node == version && m.ResourceVersion != "" {
+		return false
+	}
+	now := &keptHost{m.ResourceVersion, version, upgrade.StateOf(m, stateOfNode(n), nil)}
+	k.hosts[m.Name] = now
+	return was == nil || !equality.Semantic.DeepEqual(was.state, now.state)
 }
 
 // node finds a Node where it was last, or anew.

@@ -210,9 +210,12 @@ func (e *Engine) nodeChanged(old, now *corev1.Node) {
 		e.todo.pods = true
 		e.world.podNews++
 	}
-	if was == nil || is == nil {
-		return
+	if was != nil && is != nil {
+		e.cordonChanged(name, was, is)
 	}
+}
+
+func (e *Engine) cordonChanged(name string, was, is *fleet.Node) {
 	marked, cordoned := is.CordonedBy != "" || is.FoundCordonedBy != "", was.CordonedBy != "" || was.FoundCordonedBy != ""
 	switch {
 	case marked && !cordoned && is.CordonedBy != "":
