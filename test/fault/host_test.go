@@ -82,8 +82,14 @@ func realHost(t *testing.T) *machine {
 	}
 	t.Cleanup(func() {
 		if t.Failed() && m.Running() {
-			out, _ := m.Exec(context.Background(), nil, "journalctl", "--no-pager", "-n", "80", "-t", "refit-executor", "-t", "systemd")
-			t.Logf("the host's journal:\n%s", out)
+			for _, what := range []string{
+				"journalctl --no-pager -n 80 -t refit-executor -t systemd",
+				"journalctl --no-pager -n 40 -u kubelet.service -u containerd.service",
+				"ctr --namespace k8s.io tasks list; ctr --namespace k8s.io containers list",
+			} {
+				out, _ := m.Exec(context.Background(), nil, "sh", "-c", what+" 2>&1")
+				t.Logf("%s:\n%s", what, out)
+			}
 		}
 	})
 	return m
