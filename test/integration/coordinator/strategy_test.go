@@ -2,12 +2,16 @@ package coordinator
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 func rolling(edit func(*v1alpha1.RollingUpdate)) func(*v1alpha1.MachineDeployment) {
@@ -42,6 +46,44 @@ func TestAPoolIsWorkedOnInItsWindowsOnly(t *testing.T) {
 		d.Spec.Strategy.RollingUpdate.Windows = []v1alpha1.Window{always("0 0 * * *", "Europe/Berlin")}
 	})
 	w.untilUpToDate("w1", "w2", "w3")
+}
+
+func TestTheCanaryGoesAloneAndChecksStandBeforeEachGrant(t *testing.T) {
+	var fine atomic.Bool
+	prometheus := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		value := "0"
+		if fine.Load() {
+			value = "1"
+		}
+		_, _ = fmt.Fprintf(rw, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,%q]}]}}`, value)
+	}))
+	defer prometheus.Close()
+	w := fleetOfThree(t)
+	watcher := w.watch()
+	w.pool("workers", workerAt(newK8s), rolling(func(r *v1alpha1.RollingUpdate) {
+		three := intstr.FromInt32(3)
+		r.MaxUnavailable, r.Canary = &three, &v1alpha1.Canary{Count: 1}
+		r.Checks = []v1alpha1.Check{
+			{Name: "cluster", CEL: `machines.exists(m, m.metadata.name == machine.metadata.name) && node.metadata.name == machine.metadata.name && nodes.size() == 3 && pods.size() >= 0`},
+			{Name: "errors", Prometheus: &v1alpha1.PrometheusCheck{URL: prometheus.URL, Query: "errors == bool 0"}},
+		}
+	}))
+	w.start()
+	w.until("the check holds the canary", func() bool { return w.condition("w1", v1alpha1.ConditionWaiting).Reason == "CheckFailed" })
+	assert.Contains(t, w.condition("w1", v1alpha1.ConditionWaiting).Message, `check "errors"`)
+	w.until("the others wait for the canary", func() bool { return w.condition("w3", v1alpha1.ConditionWaiting).Reason == "CanaryPending" })
+	assert.Empty(t, w.ledger().Slots)
+
+	fine.Store(true)
+	w.untilUpToDate("w1")
+	fine.Store(false)
+	w.until("the check holds the others", func() bool {
+		return w.condition("w2", v1alpha1.ConditionWaiting).Reason == "CheckFailed" && w.condition("w3", v1alpha1.ConditionWaiting).Reason == "CheckFailed"
+	})
+	fine.Store(true)
+	w.untilUpToDate("w1", "w2", "w3")
+	watcher.end()
+	assert.Equal(t, "w1", watcher.grantOrder[0])
 }
 
 func TestByHandOnlyTheMachineGoesThatIsNamed(t *testing.T) {
