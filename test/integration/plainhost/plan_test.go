@@ -21,8 +21,8 @@ func machine(t *testing.T, spec string) string {
 	return path
 }
 
-// refusedCode is the exit code of a plan that the host would not carry out.
-const refusedCode = 3
+// waitCode is the exit code of a plan that the host would not carry out now: what nobody has seen may be there later.
+const waitCode = usage.ExitWait
 
 func TestAPlanThatNeedsAKubeletIsRefusedWhereThereIsNone(t *testing.T) {
 	if hasKubelet() {
@@ -35,7 +35,7 @@ func TestAPlanThatNeedsAKubeletIsRefusedWhereThereIsNone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got answer
 			unchanged(t, func() { got = agent(t, nil, "plan", "-f", machine(t, spec), "-o", "json") })
-			assert.Equal(t, refusedCode, got.code, got.stderr)
+			assert.Equal(t, waitCode, got.code, got.stderr)
 			var list preview.PlanList
 			require.NoError(t, json.Unmarshal([]byte(got.stdout), &list))
 			require.Len(t, list.Items, 1)
@@ -71,7 +71,7 @@ func TestARuntimeIsRefusedWhereThereIsNone(t *testing.T) {
 	unchanged(t, func() {
 		got = agent(t, nil, "plan", "-f", machine(t, "  versions: {containerRuntime: {name: containerd, version: 2.4.2}}\n"))
 	})
-	assert.Equal(t, refusedCode, got.code, got.stderr)
+	assert.Equal(t, waitCode, got.code, got.stderr)
 	assert.Regexp(t, `refused: [A-Z][A-Za-z]+: .*runtime`, got.stdout)
 	assert.Empty(t, got.stderr, "it is said once")
 }
