@@ -95,7 +95,7 @@ func (r *run) prepare(ctx context.Context) error {
 		return err
 	}
 	if err := r.awaitSync(ctx, r.pods, "the pods of node "+r.node); err != nil {
-		return err
+		return r.timedOut(err)
 	}
 	if err := r.sync(ctx); err != nil {
 		return err
@@ -104,7 +104,7 @@ func (r *run) prepare(ctx context.Context) error {
 		return r.unjudged
 	}
 	if err := r.awaitSync(ctx, r.budgets, "the PodDisruptionBudgets"); err != nil {
-		return err
+		return r.timedOut(err)
 	}
 	return r.refuseOverlap()
 }

@@ -37,6 +37,8 @@ type entry struct {
 	comesBack bool
 	// refused: it came in the middle of the drain, and a policy forbids to evict it. It may end by itself, or be adopted.
 	refused bool
+	// doomed: it was left at the deadline, and is deleted past its budget, by policy. It is evicted no more.
+	doomed bool
 	// lateSaid: it was to have ended, has not, and that was said.
 	lateSaid bool
 }
@@ -58,7 +60,7 @@ func (e *entry) leave() {
 }
 
 func (e *entry) heldByBudget() bool {
-	return e.state == stateBlocked && e.next.IsZero() && !e.stays()
+	return e.state == stateBlocked && e.next.IsZero() && !e.stays() && !e.doomed
 }
 
 // stays says that the drain does not touch the pod, whatever its budgets allow.
