@@ -154,6 +154,15 @@ func TestAForecastTellsWhatGoesWhatWaitsAndWhatNeverCan(t *testing.T) {
 			message: "but the pod has work that ends by itself"},
 		"an unwell pod whose budget another one can satisfy": {
 			objects: []runtime.Object{web("a", crashing), web("b", onNode("w2"), crashing), guarding("web", 0, 0, 1, 2)}, wait: 1, reason: drain.ReasonEvictionBlocked},
+		"crashing pods of a budget that needs none of them": {
+			objects: []runtime.Object{web("a", crashing), guarding("web", 0, 0, 0, 1)}, never: 1, reason: drain.ReasonEvictionBlocked,
+			message: "repair the application, or set unhealthyPodEvictionPolicy: AlwaysAllow on the budget"},
+		"a pod that starts, of a budget that needs none": {
+			objects: []runtime.Object{web("a", starting), guarding("web", 0, 0, 0, 1)}, wait: 1, reason: drain.ReasonEvictionBlocked},
+		"a crashing pod of a budget that needs none, and one elsewhere that can be repaired": {
+			objects: []runtime.Object{web("a", crashing), web("b", onNode("w2"), crashing), guarding("web", 0, 0, 0, 2)}, wait: 1, reason: drain.ReasonEvictionBlocked},
+		"a crashing pod of a budget that needs none, whose count of healthy ones is not spent yet": {
+			objects: []runtime.Object{web("a", crashing), web("b", onNode("w2")), guarding("web", 0, 1, 0, 2)}, wait: 1, reason: drain.ReasonEvictionBlocked},
 		"a pod that only just starts": {
 			objects: []runtime.Object{web("a", starting), web("b", starting), guarding("web", 0, 0, 1, 2)}, wait: 2, reason: drain.ReasonEvictionBlocked},
 		"an unwell pod that may always go": {

@@ -184,9 +184,13 @@ func (f *foresight) closes(b *policyv1.PodDisruptionBudget) bool {
 }
 
 // mayRecover says whether the budget's health can come back without the pods that are
-// unwell on this node: those are the ones that it keeps there.
+// unwell on this node: those are the ones that it keeps there. A budget that needs no
+// healthy pod allows as many disruptions as there are healthy ones, and so none while all
+// are unwell: the API server lets unwell pods go for the health of the others only where
+// the budget needs any.
 func (f *foresight) mayRecover(b *policyv1.PodDisruptionBudget) bool {
-	if b.Status.ObservedGeneration < b.Generation || b.Status.CurrentHealthy >= b.Status.DesiredHealthy || f.unread(b) != nil {
+	healthy, needed := b.Status.CurrentHealthy, max(b.Status.DesiredHealthy, 1)
+	if b.Status.ObservedGeneration < b.Generation || healthy >= needed || f.unread(b) != nil {
 		return true
 	}
 	members := f.members(b)
@@ -196,7 +200,7 @@ func (f *foresight) mayRecover(b *policyv1.PodDisruptionBudget) bool {
 			able++
 		}
 	}
-	return able >= b.Status.DesiredHealthy
+	return able >= needed
 }
 
 // untilTimeout is what a policy does with what would otherwise never go.

@@ -182,6 +182,22 @@ var cases = map[string]foreseen{
 		s.crash("a", "b")
 		s.guard("web", minAvailable(1), 2, 0, 0)
 	}},
+	"a single replica that crashes, and maxUnavailable 1": {outlook: drain.OutlookNever, reason: drain.ReasonEvictionBlocked, build: func(s *space) {
+		s.pod("a", node, "web", false, s.replicaSet(1))
+		s.crash("a")
+		s.guard("web", policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ints(1)}, 1, 0, 0)
+	}},
+	"all pods crash, and minAvailable 0": {outlook: drain.OutlookNever, reason: drain.ReasonEvictionBlocked, build: func(s *space) {
+		s.webs(node, false, "a", "b")
+		s.crash("a", "b")
+		s.guard("web", minAvailable(0), 2, 0, 0)
+	}},
+	"all pods crash, minAvailable 0, and one elsewhere can be repaired": {outlook: drain.OutlookWait, reason: drain.ReasonEvictionBlocked, clear: func(s *space) { s.setReady("b", true) }, build: func(s *space) {
+		s.webs(node, false, "a")
+		s.webs(other, false, "b")
+		s.crash("a", "b")
+		s.guard("web", minAvailable(0), 2, 0, 0)
+	}},
 	"pods are unwell, and one elsewhere can be repaired": {outlook: drain.OutlookWait, reason: drain.ReasonEvictionBlocked, clear: func(s *space) { s.setReady("b", true) }, build: func(s *space) {
 		s.webs(node, false, "a")
 		s.webs(other, false, "b")
