@@ -153,7 +153,7 @@ func (r *run) emit(kind EventKind, pod *corev1.Pod, reason, message string) {
 	since, lasting := now, false
 	if e := r.entries[pod.UID]; e != nil && kind == EventBlocked {
 		budgets := matching(pod, r.budgets)
-		since, lasting = e.since, e.state != stateLeaving && (e.stays() || len(budgets) == 1 && never(budgets[0]))
+		since, lasting = e.since, e.state != stateLeaving && (e.comesBack || e.refused || e.vainForGood || len(budgets) == 1 && never(budgets[0]))
 	}
 	r.opts.Progress(Event{
 		Kind: kind, Time: now, Namespace: pod.Namespace, Name: pod.Name,

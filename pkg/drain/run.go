@@ -59,6 +59,7 @@ func (r *run) drain(ctx context.Context) error {
 		if err := r.giveUp(); err != nil {
 			return err
 		}
+		r.holdVain()
 		r.startDue(ctx)
 		r.deleteDue(ctx)
 		if err := r.await(ctx); err != nil {
@@ -224,6 +225,7 @@ func (r *run) startDue(ctx context.Context) {
 		switch due, charged := r.due(e, now); {
 		case due:
 			r.send(ctx, e, charged)
+			r.holdVain() // what is under way counts for those that come next
 		case e.state == stateQueued && !e.doomed:
 			r.holdBack(e)
 		}
@@ -378,7 +380,7 @@ func (r *run) alarm() time.Time {
 			if at := r.hopelessAt(e); !at.IsZero() {
 				sooner(at)
 			}
-		case e.state == stateBlocked && e.comesBack:
+		case e.state == stateBlocked && (e.comesBack || e.vain):
 			if at := r.hopelessAt(e); !at.IsZero() {
 				sooner(at)
 			}
