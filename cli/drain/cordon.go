@@ -43,9 +43,9 @@ func cordon(ctx context.Context, kube kubernetes.Interface, node string) (n *cor
 }
 
 // giveBack takes our cordon off and nobody else's: it decides on a fresh reading, and
-// writes on condition that it still holds. It returns what has become of the node.
+// writes on condition that it still holds, until ctx ends. It returns what has become of the node.
 func (h *held) giveBack(ctx context.Context, kube kubernetes.Interface, keep bool) (how string, err error) {
-	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
+	err = drain.Persist(ctx, func() error {
 		n, err := kube.CoreV1().Nodes().Get(ctx, h.node, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			how = "it is gone: somebody has deleted the Node"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
@@ -116,26 +117,47 @@ func (r *Runner) ended(ctx context.Context, h *held, result drain.Result, err er
 	r.Report.Ended(h.node, end)
 }
 
+// giveBackAll tries all of them at a time: an API server that is away keeps none from its turn.
 func (r *Runner) giveBackAll(ctx context.Context, holds []*held) error {
+	outcomes := make([]givenBack, len(holds))
+	var all sync.WaitGroup
+	for i, h := range holds {
+		all.Go(func() { outcomes[i] = r.tryGiveBack(ctx, h) })
+	}
+	all.Wait()
 	var errs []error
-	for _, h := range holds {
-		errs = append(errs, r.giveBack(ctx, h))
+	for i, h := range holds {
+		errs = append(errs, r.tellGivenBack(h, outcomes[i]))
 	}
 	return errors.Join(errs...)
 }
 
 // giveBack takes our cordon off, also when the time of ctx is over.
 func (r *Runner) giveBack(ctx context.Context, h *held) error {
+	return r.tellGivenBack(h, r.tryGiveBack(ctx, h))
+}
+
+// givenBack is what has become of a node.
+type givenBack struct {
+	how string
+	err error
+}
+
+func (r *Runner) tryGiveBack(ctx context.Context, h *held) givenBack {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
 	defer cancel()
 	how, err := h.giveBack(ctx, r.Kube, r.KeepCordon)
+	return givenBack{how, err}
+}
+
+func (r *Runner) tellGivenBack(h *held, o givenBack) error {
 	switch {
-	case err != nil && h.ours && !r.KeepCordon:
-		return fmt.Errorf("giving node %s back (kubectl uncordon %s does it): %w", h.node, h.node, err)
-	case err != nil:
-		how = fmt.Sprintf("it is left as it is; whether it is still cordoned could not be read: %v", err)
+	case o.err != nil && h.ours && !r.KeepCordon:
+		return fmt.Errorf("giving node %s back (kubectl uncordon %s does it): %w", h.node, h.node, o.err)
+	case o.err != nil:
+		o.how = fmt.Sprintf("it is left as it is; whether it is still cordoned could not be read: %v", o.err)
 	}
-	r.Report.GivenBack(h.node, how)
+	r.Report.GivenBack(h.node, o.how)
 	return nil
 }
 

@@ -133,6 +133,24 @@ func TestADrainedNodeStaysCordonedAndAnyOtherIsGivenBack(t *testing.T) {
 	}
 }
 
+func TestANodeIsGivenBackAlthoughTheAPIServerIsAwayForAMoment(t *testing.T) {
+	c := world(pod("a", "w1", false), pod("debug", "w1", true))
+	onlyPodsOf(c)
+	away := 0
+	c.PrependReactor("patch", "nodes", func(a k8stesting.Action) (bool, runtime.Object, error) {
+		takesOff := bytes.Contains(a.(k8stesting.PatchAction).GetPatch(), []byte(`"unschedulable":false`))
+		if takesOff {
+			away++
+		}
+		return takesOff && away < 4, nil, errors.New("dial tcp: connection refused")
+	})
+	r := &clidrain.Runner{Kube: c, Options: drain.Options{Timeout: time.Second}, Report: clidrain.Text{Out: &bytes.Buffer{}}, Heartbeat: time.Hour}
+	err := r.Run(t.Context(), []string{"w1"})
+	require.True(t, clidrain.Blocked(err), "%v", err)
+	assert.Equal(t, 4, away)
+	assert.False(t, cordoned(t, c, "w1"))
+}
+
 func TestANodeThatCannotBeDrainedDoesNotKeepTheOthers(t *testing.T) {
 	c := world(pod("a", "w1", false), closed("a"), pod("b", "w2", false))
 	onlyPodsOf(c)

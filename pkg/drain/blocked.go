@@ -24,6 +24,8 @@ const (
 	ReasonMissingPermission = "MissingPermission"
 	// ReasonEvictionForbidden: admission refuses the eviction.
 	ReasonEvictionForbidden = "EvictionForbidden"
+	// ReasonDeletionForbidden: the policy deletes what is left at the timeout, and admission refuses the deletion.
+	ReasonDeletionForbidden = "DeletionForbidden"
 	// ReasonNamespaceTerminating: the pod's namespace is being deleted, and takes the pod with it.
 	ReasonNamespaceTerminating = "NamespaceTerminating"
 	// ReasonPodsTerminating: pods were evicted but have not ended.
@@ -100,7 +102,7 @@ func enumerate(lines []string) string {
 // gravest orders reasons: the one that needs a human most names the whole drain.
 var gravest = []string{
 	ReasonMissingPermission, ReasonPDBOverlap, ReasonUnmanagedPods, ReasonEmptyDirPods, ReasonPodsComeBack,
-	ReasonEvictionForbidden, ReasonNodeUnreachable, ReasonEvictionBlocked, ReasonEvictionFailed,
+	ReasonDeletionForbidden, ReasonEvictionForbidden, ReasonNodeUnreachable, ReasonEvictionBlocked, ReasonEvictionFailed,
 	ReasonNamespaceTerminating, ReasonPodsTerminating, ReasonWaitsForOthers,
 }
 

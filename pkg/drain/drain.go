@@ -95,7 +95,7 @@ func (r *run) prepare(ctx context.Context) error {
 		return err
 	}
 	if err := r.awaitSync(ctx, r.pods, "the pods of node "+r.node); err != nil {
-		return err
+		return r.timedOut(err)
 	}
 	if err := r.sync(ctx); err != nil {
 		return err
@@ -104,7 +104,7 @@ func (r *run) prepare(ctx context.Context) error {
 		return r.unjudged
 	}
 	if err := r.awaitSync(ctx, r.budgets, "the PodDisruptionBudgets"); err != nil {
-		return err
+		return r.timedOut(err)
 	}
 	return r.refuseOverlap()
 }
@@ -153,7 +153,7 @@ func (r *run) emit(kind EventKind, pod *corev1.Pod, reason, message string) {
 	since, lasting := now, false
 	if e := r.entries[pod.UID]; e != nil && kind == EventBlocked {
 		budgets := matching(pod, r.budgets)
-		since, lasting = e.since, e.state != stateLeaving && (e.stays() || len(budgets) == 1 && never(budgets[0]))
+		since, lasting = e.since, e.state != stateLeaving && (e.comesBack || e.refused || e.vainForGood || len(budgets) == 1 && never(budgets[0]))
 	}
 	r.opts.Progress(Event{
 		Kind: kind, Time: now, Namespace: pod.Namespace, Name: pod.Name,

@@ -37,6 +37,10 @@ type entry struct {
 	comesBack bool
 	// refused: it came in the middle of the drain, and a policy forbids to evict it. It may end by itself, or be adopted.
 	refused bool
+	// vain: it would be evicted in vain, or too early, see vain; for good where only a person can help.
+	vain, vainForGood bool
+	// doomed: it was left at the deadline, and is deleted past its budget, by policy. It is evicted no more.
+	doomed bool
 	// lateSaid: it was to have ended, has not, and that was said.
 	lateSaid bool
 }
@@ -58,11 +62,11 @@ func (e *entry) leave() {
 }
 
 func (e *entry) heldByBudget() bool {
-	return e.state == stateBlocked && e.next.IsZero() && !e.stays()
+	return e.state == stateBlocked && e.next.IsZero() && !e.stays() && !e.doomed
 }
 
 // stays says that the drain does not touch the pod, whatever its budgets allow.
-func (e *entry) stays() bool { return e.comesBack || e.refused }
+func (e *entry) stays() bool { return e.comesBack || e.refused || e.vain }
 
 func (e *entry) blocked(budgets []string) BlockedPod {
 	p := BlockedPod{

@@ -118,15 +118,14 @@ func deletePod(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod
 	return nil
 }
 
-// mayEvict asks the API server whether a role allows evictions: a 403 alone does
-// not tell a missing role from an admission webhook.
-func mayEvict(ctx context.Context, client kubernetes.Interface, namespace string) (bool, error) {
+// may asks whether the role of this client has a verb on pods: it tells a missing role from an admission's refusal.
+func may(ctx context.Context, client kubernetes.Interface, verb, subresource, namespace string) (bool, error) {
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "create", Resource: "pods", Subresource: "eviction"},
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: verb, Resource: "pods", Subresource: subresource},
 	}}
 	out, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 	if err != nil {
-		return false, fmt.Errorf("asking for the right to evict pods: %w", err)
+		return false, fmt.Errorf("asking for the right to %s pods: %w", verb, err)
 	}
 	return out.Status.Allowed, nil
 }

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/refit-dev/refit/pkg/drain"
@@ -37,6 +38,13 @@ func unsynced(change func(*policyv1.PodDisruptionBudget)) *policyv1.PodDisruptio
 	if change != nil {
 		change(b)
 	}
+	return b
+}
+
+// byReplicas makes it one whose pods are counted by what their controllers are asked for.
+func byReplicas(b *policyv1.PodDisruptionBudget) *policyv1.PodDisruptionBudget {
+	one := intstr.FromInt32(1)
+	b.Spec.MaxUnavailable = &one
 	return b
 }
 
@@ -144,8 +152,25 @@ func TestAForecastTellsWhatGoesWhatWaitsAndWhatNeverCan(t *testing.T) {
 			objects: []runtime.Object{web("a", bare, once), guarding("web", 0, 1, 1, 1)}, opts: force, wait: 1, reason: drain.ReasonEvictionBlocked,
 			message: "but the pod has work that ends by itself"},
 		"bare pods of a budget that closes with the first of them": {
-			objects: []runtime.Object{web("a", bare), web("b", bare), guarding("web", 1, 2, 1, 2)}, opts: force, now: 1, never: 1, reason: drain.ReasonEvictionBlocked,
-			message: "budget web allows 1 disruptions, and none after that"},
+			objects: []runtime.Object{web("a", bare), web("b", bare), guarding("web", 1, 2, 1, 2)}, opts: force, never: 2, reason: drain.ReasonEvictionBlocked,
+			message: "it can never let all of them go, and so none of them is evicted; delete them, or let the budget allow more"},
+		"a crashing bare pod whose eviction would close the budget for another": {
+			objects: []runtime.Object{web("a", bare, crashing), web("b", bare), guarding("web", 0, 1, 1, 2)}, opts: force, never: 2, reason: drain.ReasonEvictionBlocked,
+			message: "it can never let all of them go"},
+		"the same, named the other way round": {
+			objects: []runtime.Object{web("b", bare, crashing), web("a", bare), guarding("web", 0, 1, 1, 2)}, opts: force, never: 2, reason: drain.ReasonEvictionBlocked},
+		"the same, past the timeout": {
+			objects: []runtime.Object{web("b", bare, crashing), web("a", bare), guarding("web", 0, 1, 1, 2)}, now: 1, wait: 1, reason: drain.ReasonEvictionBlocked,
+			opts:    drain.Options{UnmanagedPods: drain.ActionEvict, OnTimeout: drain.ActionDelete},
+			message: "and it will allow none, since nothing makes another pod in place of those that go; at the timeout of 30m0s it is deleted"},
+		"a crashing bare pod of a budget that pods elsewhere keep open": {
+			objects: []runtime.Object{web("a", bare, crashing), web("b", onNode("w2")), guarding("web", 0, 1, 1, 2)}, opts: force, now: 1},
+		"a bare pod beside one that comes again elsewhere": {
+			objects: []runtime.Object{web("a", bare), web("b"), web("c", onNode("w2")), guarding("web", 1, 3, 2, 3)}, opts: force, now: 1, wait: 1,
+			reason: drain.ReasonEvictionBlocked, message: "without it budget web would let no other of this node go: it is evicted after them"},
+		"bare pods of a budget that counts what controllers are asked for": {
+			objects: []runtime.Object{web("a", bare), web("b"), web("c", onNode("w2")), byReplicas(guarding("web", 1, 3, 2, 3))}, opts: force, now: 1, wait: 1,
+			reason: drain.ReasonEvictionBlocked, message: "budget web allows 1 disruptions at a time"},
 		"bare pods of a budget that pods elsewhere keep open": {
 			objects: []runtime.Object{web("a", bare), web("b", bare), web("c", onNode("w2"), crashing), guarding("web", 1, 2, 1, 3)}, opts: force,
 			now: 1, wait: 1, reason: drain.ReasonEvictionBlocked, message: "budget web allows 1 disruptions at a time"},
@@ -154,6 +179,15 @@ func TestAForecastTellsWhatGoesWhatWaitsAndWhatNeverCan(t *testing.T) {
 			message: "but the pod has work that ends by itself"},
 		"an unwell pod whose budget another one can satisfy": {
 			objects: []runtime.Object{web("a", crashing), web("b", onNode("w2"), crashing), guarding("web", 0, 0, 1, 2)}, wait: 1, reason: drain.ReasonEvictionBlocked},
+		"crashing pods of a budget that needs none of them": {
+			objects: []runtime.Object{web("a", crashing), guarding("web", 0, 0, 0, 1)}, never: 1, reason: drain.ReasonEvictionBlocked,
+			message: "repair the application, or set unhealthyPodEvictionPolicy: AlwaysAllow on the budget"},
+		"a pod that starts, of a budget that needs none": {
+			objects: []runtime.Object{web("a", starting), guarding("web", 0, 0, 0, 1)}, wait: 1, reason: drain.ReasonEvictionBlocked},
+		"a crashing pod of a budget that needs none, and one elsewhere that can be repaired": {
+			objects: []runtime.Object{web("a", crashing), web("b", onNode("w2"), crashing), guarding("web", 0, 0, 0, 2)}, wait: 1, reason: drain.ReasonEvictionBlocked},
+		"a crashing pod of a budget that needs none, whose count of healthy ones is not spent yet": {
+			objects: []runtime.Object{web("a", crashing), web("b", onNode("w2")), guarding("web", 0, 1, 0, 2)}, wait: 1, reason: drain.ReasonEvictionBlocked},
 		"a pod that only just starts": {
 			objects: []runtime.Object{web("a", starting), web("b", starting), guarding("web", 0, 0, 1, 2)}, wait: 2, reason: drain.ReasonEvictionBlocked},
 		"an unwell pod that may always go": {

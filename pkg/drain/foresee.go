@@ -40,18 +40,20 @@ type foresight struct {
 	scene
 	out     Forecast
 	taken   map[types.UID]int32 // disruptions of each budget that go at once
+	here    map[types.UID][]neighbour
 	lost    map[types.UID]int32 // pods of each budget that go at once, and that nothing makes anew
 	budgets map[types.UID]int   // where each budget is in out
 }
 
 // foresee is pure: it judges by the very functions by which a drain does.
 func foresee(in scene) Forecast {
-	f := &foresight{scene: in, taken: map[types.UID]int32{}, lost: map[types.UID]int32{}, budgets: map[types.UID]int{}}
+	f := &foresight{scene: in, taken: map[types.UID]int32{}, here: map[types.UID][]neighbour{}, lost: map[types.UID]int32{}, budgets: map[types.UID]int{}}
 	f.out = Forecast{Node: in.node, Pods: []PodForecast{}, Volumes: in.volumes, OnlyNode: in.opts.OnlyNode}
 	if in.opts.LoadBalancerDelay > 0 {
 		f.out.LoadBalancerDelay = &metav1.Duration{Duration: in.opts.LoadBalancerDelay}
 	}
 	entries, of := f.entries()
+	f.countLost(entries, of)
 	turns := turns{}
 	for _, e := range entries {
 		p, by := f.pod(of[e])
@@ -71,6 +73,44 @@ func foresee(in scene) Forecast {
 	f.out.Least.Duration = turns.before(math.MaxInt) + turns[math.MaxInt]
 	f.conclude()
 	return f.out
+}
+
+// countLost finds the pods of each budget, and how many of them go at once and are not made anew.
+func (f *foresight) countLost(entries []*entry, of map[*entry]judged) {
+	var asking []judged
+	for _, e := range entries {
+		j := of[e]
+		if len(j.budgets) != 1 || j.verdict == verdictRefuse || j.pod.Status.Phase == corev1.PodPending {
+			continue
+		}
+		b := j.budgets[0]
+		gone := j.verdict == verdictWait
+		f.here[b.UID] = append(f.here[b.UID], neighbour{j.pod, gone, gone})
+		if j.verdict == verdictEvict && guarded(j.pod) && allows(b, j.pod) {
+			asking = append(asking, j)
+		}
+	}
+	taken := map[types.UID]int32{}
+	for _, j := range asking {
+		b := j.budgets[0]
+		if why, _ := f.inVain(b, j.pod); why != "" || ready(j.pod) && taken[b.UID] >= b.Status.DisruptionsAllowed {
+			continue
+		}
+		if ready(j.pod) {
+			taken[b.UID]++
+		}
+		if metav1.GetControllerOf(j.pod) == nil {
+			f.lost[b.UID]++
+		}
+	}
+}
+
+// inVain is vain, under the policy for which it counts.
+func (f *foresight) inVain(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) (why string, lasting bool) {
+	if f.opts.OnTimeout != ActionFail {
+		return "", false
+	}
+	return vain(b, pod, f.here[b.UID])
 }
 
 // entries are the pods that have to leave, as they would go.
@@ -144,13 +184,20 @@ func (f *foresight) pod(j judged) (PodForecast, *policyv1.PodDisruptionBudget) {
 
 // under says whether the budget lets the pod go, counting what it has let go before.
 func (f *foresight) under(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) (Outlook, string) {
+	why, lasting := f.inVain(b, pod)
 	switch {
+	case lasting:
+		return OutlookNever, why
+	case why != "":
+		return OutlookWait, why
 	case allows(b, pod):
 		return f.inTurn(b, pod)
 	case hopeless(pod, []*policyv1.PodDisruptionBudget{b}):
 		return OutlookNever, explain(b, pod)
 	case never(b):
 		return OutlookWait, explain(b, pod)
+	case f.closes(b) && hope(b, pod) == "":
+		return OutlookNever, fmt.Sprintf("%s; and it will allow none, since nothing makes another pod in place of those that go", explain(b, pod))
 	case !ready(pod) && !f.mayRecover(b):
 		return OutlookNever, explain(b, pod)
 	}
@@ -163,9 +210,6 @@ func (f *foresight) inTurn(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) (Ou
 	case !ready(pod) || f.taken[b.UID] < allowed:
 		if ready(pod) { // any other takes nothing from the budget
 			f.taken[b.UID]++
-		}
-		if metav1.GetControllerOf(pod) == nil {
-			f.lost[b.UID]++
 		}
 		return OutlookNow, ""
 	case f.closes(b) && hope(b, pod) == "":
@@ -180,13 +224,17 @@ func (f *foresight) inTurn(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) (Ou
 
 // closes says that the budget needs every pod that is left of it once those have gone that it allows now.
 func (f *foresight) closes(b *policyv1.PodDisruptionBudget) bool {
-	return f.lost[b.UID] > 0 && b.Status.DesiredHealthy >= b.Status.ExpectedPods-f.lost[b.UID]
+	return f.lost[b.UID] > 0 && countsUnmanaged(b) && b.Status.DesiredHealthy >= b.Status.ExpectedPods-f.lost[b.UID]
 }
 
 // mayRecover says whether the budget's health can come back without the pods that are
-// unwell on this node: those are the ones that it keeps there.
+// unwell on this node: those are the ones that it keeps there. A budget that needs no
+// healthy pod allows as many disruptions as there are healthy ones, and so none while all
+// are unwell: the API server lets unwell pods go for the health of the others only where
+// the budget needs any.
 func (f *foresight) mayRecover(b *policyv1.PodDisruptionBudget) bool {
-	if b.Status.ObservedGeneration < b.Generation || b.Status.CurrentHealthy >= b.Status.DesiredHealthy || f.unread(b) != nil {
+	healthy, needed := b.Status.CurrentHealthy, max(b.Status.DesiredHealthy, 1)
+	if b.Status.ObservedGeneration < b.Generation || healthy >= needed || f.unread(b) != nil {
 		return true
 	}
 	members := f.members(b)
@@ -196,7 +244,7 @@ func (f *foresight) mayRecover(b *policyv1.PodDisruptionBudget) bool {
 			able++
 		}
 	}
-	return able >= b.Status.DesiredHealthy
+	return able >= needed
 }
 
 // untilTimeout is what a policy does with what would otherwise never go.

@@ -15,7 +15,7 @@ import (
 func (r *run) explainHeld() {
 	for _, e := range r.ordered() {
 		switch {
-		case e.comesBack && e.state == stateBlocked:
+		case (e.comesBack || e.vainForGood) && e.state == stateBlocked:
 			if e.hopelessSince.IsZero() {
 				e.hopelessSince = time.Now()
 			}

@@ -3,6 +3,7 @@ package drain
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,5 +28,32 @@ func (r *run) persist(ctx context.Context, until time.Time, read func() error) e
 		case <-ctx.Done():
 			return fmt.Errorf("draining node %s: %w", r.node, ctx.Err())
 		}
+	}
+}
+
+// Persist tries until it succeeds, until the API server gives an answer that another try does not
+// change, or until ctx ends; it then returns what the last try met. It is for what has to be undone:
+// a conflict, a connection refused or an overloaded server ends nothing.
+func Persist(ctx context.Context, try func() error) error {
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
+		err := try()
+		if err == nil || !passing(err) {
+			return err
+		}
+		select {
+		case <-time.After(jitter(max(wait, retryAfter(err)))):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// passing says of an error that the same request may succeed later.
+func passing(err error) bool {
+	switch code := codeOf(err); code {
+	case http.StatusConflict, http.StatusTooManyRequests, http.StatusRequestTimeout, http.StatusUnauthorized:
+		return true
+	default:
+		return code < 400 || code >= 500
 	}
 }

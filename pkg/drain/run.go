@@ -2,7 +2,6 @@ package drain
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -30,7 +29,7 @@ type run struct {
 	notBefore       time.Time // of the first eviction
 	nextFallback    time.Time
 	health          nodeState
-	deleted         bool  // past the deadline, by policy
+	deleted         bool  // past the deadline, by policy; what was left then is doomed
 	unjudged        error // why a pod that came up later could not be judged yet
 	returns         returns
 	result          Result
@@ -51,7 +50,7 @@ func (r *run) drain(ctx context.Context) error {
 	r.leaveLoadBalancers()
 	for len(r.entries) > 0 || r.inFlight > 0 || r.unjudged != nil { // an answer may come after its pod has gone
 		if !time.Now().Before(r.deadline) {
-			if done, err := r.expire(ctx); err != nil {
+			if done, err := r.expire(); err != nil {
 				return err
 			} else if done {
 				break
@@ -60,7 +59,9 @@ func (r *run) drain(ctx context.Context) error {
 		if err := r.giveUp(); err != nil {
 			return err
 		}
+		r.holdVain()
 		r.startDue(ctx)
+		r.deleteDue(ctx)
 		if err := r.await(ctx); err != nil {
 			return err
 		}
@@ -127,6 +128,9 @@ func (r *run) refresh(ctx context.Context, e *entry, pod *corev1.Pod) {
 	if pod.DeletionTimestamp != nil && e.state != stateLeaving && e.state != stateEvicting {
 		e.leave()
 		r.result.Awaited++
+		if e.doomed { // someone else could delete it after all
+			r.allowFor(e)
+		}
 	}
 	if r.overdue(pod) {
 		delete(r.entries, pod.UID)
@@ -221,7 +225,8 @@ func (r *run) startDue(ctx context.Context) {
 		switch due, charged := r.due(e, now); {
 		case due:
 			r.send(ctx, e, charged)
-		case e.state == stateQueued:
+			r.holdVain() // what is under way counts for those that come next
+		case e.state == stateQueued && !e.doomed:
 			r.holdBack(e)
 		}
 		if e.heldByBudget() && (oldest == nil || e.tried.Before(oldest.tried)) {
@@ -237,7 +242,7 @@ func (r *run) startDue(ctx context.Context) {
 // charged for it, if any. What the budgets say decides, and the API server has the last
 // word: a pod that they hold is tried all the same now and then.
 func (r *run) due(e *entry, now time.Time) (bool, *policyv1.PodDisruptionBudget) {
-	if e.stays() || e.state != stateQueued && e.state != stateBlocked {
+	if e.stays() || e.doomed || e.state != stateQueued && e.state != stateBlocked {
 		return false, nil
 	}
 	budgets := r.applying(e.pod)
@@ -375,7 +380,7 @@ func (r *run) alarm() time.Time {
 			if at := r.hopelessAt(e); !at.IsZero() {
 				sooner(at)
 			}
-		case e.state == stateBlocked && e.comesBack:
+		case e.state == stateBlocked && (e.comesBack || e.vain):
 			if at := r.hopelessAt(e); !at.IsZero() {
 				sooner(at)
 			}
@@ -386,21 +391,6 @@ func (r *run) alarm() time.Time {
 		}
 	}
 	return at
-}
-
-// expire applies the policy for the deadline. Done means that the drain ends here without an error.
-func (r *run) expire(ctx context.Context) (done bool, err error) {
-	switch {
-	case len(r.entries) == 0:
-		return true, r.unjudged
-	case r.opts.OnTimeout == ActionProceed:
-		r.result.Remaining = append(r.result.Remaining, r.remaining()...)
-		return true, nil
-	case r.opts.OnTimeout == ActionDelete && !r.deleted:
-		r.deleted = true
-		return false, r.deleteRemaining(ctx)
-	}
-	return false, r.stillThere("", r.remaining())
 }
 
 // stillThere says what is left; early is why the drain ends before its timeout, "" where it does not.
@@ -421,28 +411,6 @@ func (r *run) remaining() []BlockedPod {
 		out = append(out, e.blocked(namesOf(matching(e.pod, r.budgets))))
 	}
 	return out
-}
-
-// deleteRemaining deletes what budgets held until the deadline, and moves the
-// deadline by the longest grace period among them.
-func (r *run) deleteRemaining(ctx context.Context) error {
-	grace := time.Duration(0)
-	var errs []error
-	for _, e := range r.ordered() {
-		grace = max(grace, graceOf(e.pod))
-		if e.state == stateLeaving || e.stays() { // another one would come for it, or another policy keeps it
-			continue
-		}
-		if err := deletePod(ctx, r.client, e.pod); err != nil {
-			errs = append(errs, fmt.Errorf("after the drain's deadline: %w", err))
-			continue
-		}
-		e.leave()
-		r.result.Deleted++
-		r.emit(EventDeleted, e.pod, "", "deleted past its budget: the drain's timeout is over and its policy is Delete")
-	}
-	r.deadline = time.Now().Add(grace + r.pace.afterDelete)
-	return errors.Join(errs...)
 }
 
 func jitter(d time.Duration) time.Duration { return d + time.Duration(rand.Int64N(int64(d)*2/5+1)) }

@@ -69,7 +69,7 @@ func (r *run) heldBy(e *entry) (reason, message string) {
 
 // settleForbidden tells a missing role, which ends the drain, from an admission's refusal, which may pass.
 func (r *run) settleForbidden(ctx context.Context, e *entry, err error) error {
-	allowed, reviewErr := mayEvict(ctx, r.client, e.pod.Namespace)
+	allowed, reviewErr := may(ctx, r.client, "create", "eviction", e.pod.Namespace)
 	if reviewErr == nil && !allowed {
 		return missingPermission(fmt.Errorf("create pods/eviction in namespace %s: %w", e.pod.Namespace, err))
 	}

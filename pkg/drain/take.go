@@ -25,7 +25,7 @@ func (d *Drainer) Take(ctx context.Context, node, owner string) (Result, error) 
 	if err != nil {
 		back, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
 		defer cancel()
-		err = errors.Join(err, Uncordon(back, d.client, node, owner))
+		err = errors.Join(err, Persist(back, func() error { return Uncordon(back, d.client, node, owner) }))
 	}
 	return result, err
 }

@@ -2,14 +2,18 @@ package drain_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/pkg/drain"
@@ -44,6 +48,26 @@ func TestAFailedOrAbortedTakeGivesTheNodeBackAtOnce(t *testing.T) {
 		_, err := drain.New(c, drain.Options{Progress: func(drain.Event) { cancel() }}).Take(ctx, node, "g1")
 		require.ErrorIs(t, err, context.Canceled)
 		assertGivenBack(t, c.node(t))
+	})
+	t.Run("failed, while the API server is away for a moment", func(t *testing.T) {
+		for name, verb := range map[string]string{"when the node is read": "get", "when it is written": "patch"} {
+			t.Run(name, func(t *testing.T) {
+				c := newCluster(t, pod("a", bare))
+				away := 0
+				c.PrependReactor(verb, "nodes", func(k8stesting.Action) (bool, runtime.Object, error) {
+					n, err := c.Tracker().Get(corev1.SchemeGroupVersion.WithResource("nodes"), "", node)
+					if err != nil || !n.(*corev1.Node).Spec.Unschedulable || away == 4 {
+						return false, nil, nil
+					}
+					away++
+					return true, nil, errors.New("dial tcp: connection refused")
+				})
+				_, err := drain.New(c, drain.Options{}).Quick().Take(t.Context(), node, "g1")
+				require.Error(t, err)
+				assert.Equal(t, 4, away)
+				assertGivenBack(t, c.node(t))
+			})
+		}
 	})
 	t.Run("succeeded", func(t *testing.T) {
 		c := newCluster(t, pod("a"))
@@ -122,4 +146,34 @@ func TestOnlyOurOwnExclusionFromLoadBalancersIsMarkedAndTakenBack(t *testing.T) 
 			assert.NotEqual(t, "g1", read().Annotations[v1alpha1.AnnotationExcludedBy])
 		})
 	}
+}
+
+func TestWhatHasToBeUndoneIsTriedUntilThereIsAnAnswer(t *testing.T) {
+	for name, tc := range map[string]struct {
+		answer error
+		tries  int
+	}{
+		"a conflict is none":                   {apierrors.NewConflict(corev1.Resource("nodes"), node, errors.New("changed")), 3},
+		"a connection refused is none":         {errors.New("dial tcp: connection refused"), 3},
+		"an overloaded server is none":         {apierrors.NewServiceUnavailable("later"), 3},
+		"a credential that is renewed is none": {apierrors.NewUnauthorized("expired"), 3},
+		"a missing role is one":                {forbidden("nodes"), 1},
+		"that it is gone is one":               {apierrors.NewNotFound(corev1.Resource("nodes"), node), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tries := 0
+			err := drain.Persist(t.Context(), func() error {
+				if tries++; tries == 3 {
+					return nil
+				}
+				return tc.answer
+			})
+			assert.Equal(t, tc.tries, tries)
+			assert.Equal(t, tc.tries == 3, err == nil)
+		})
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	err := drain.Persist(ctx, func() error { return errors.New("connection refused") })
+	require.ErrorContains(t, err, "connection refused", "what was met, not that the time is over")
 }

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 )
@@ -24,8 +25,8 @@ type Rules struct {
 type Verdict struct {
 	// Evictions that were accepted, and how many of them took a Ready pod out of a budget.
 	Evictions, Charged int
-	// Refused evictions.
-	Refused int
+	// Refused evictions, and how many of them a budget has refused.
+	Refused, RefusedByBudget int
 	// Deleted pods, by policy.
 	Deleted int
 	// Violations of what a drain may do.
@@ -91,6 +92,9 @@ func (j *judge) look(e *Event) {
 	case e.ObjectRef.Resource != "pods":
 	case e.Verb == "create" && e.ObjectRef.Subresource == "eviction" && !e.Succeeded():
 		j.verdict.Refused++
+		if refusedByBudget(e) {
+			j.verdict.RefusedByBudget++
+		}
 	case e.Verb == "create" && e.ObjectRef.Subresource == "eviction":
 		j.verdict.Evictions++
 		j.evicted(e, name)
@@ -100,6 +104,13 @@ func (j *judge) look(e *Event) {
 			j.violation("%s deleted pod %s without the policy", e.Who(), name)
 		}
 	}
+}
+
+// refusedByBudget reads the cause of a refusal, as a drain does.
+func refusedByBudget(e *Event) bool {
+	status := &metav1.Status{}
+	return json.Unmarshal(e.ResponseObject, status) == nil &&
+		apierrors.HasStatusCause(&apierrors.StatusError{ErrStatus: *status}, policyv1.DisruptionBudgetCause)
 }
 
 func (j *judge) evicted(e *Event, name string) {

@@ -62,6 +62,18 @@ func TestTheJudgeFindsWhatADrainMayNotDo(t *testing.T) {
 	}
 }
 
+func TestTheJudgeTellsTheRefusalsOfABudgetFromOthers(t *testing.T) {
+	refused := func(name, causes string) string {
+		l := line(5, "drainer", "create", "pods/eviction", name, `{"kind":"Status","code":429,"details":{"causes":[`+causes+`]}}`)
+		return strings.Replace(l, `"responseStatus":{"code":200}`, `"responseStatus":{"code":429}`, 1)
+	}
+	log, err := parse([]byte(refused("a", `{"reason":"DisruptionBudget","message":"it needs 1"}`) + refused("b", "") + refused("c", `{"reason":"Other"}`)))
+	require.NoError(t, err)
+	assert.Equal(t, Verdict{Refused: 3, RefusedByBudget: 1}, log.Judge(Rules{Drainers: []string{"drainer"}}))
+	assert.Empty(t, log.Of("other"))
+	assert.Len(t, log.Of("shop"), 3)
+}
+
 func TestTheJudgeFindsEveryChargeThatIsLeftOut(t *testing.T) {
 	log, err := parse([]byte(line(1, "kubelet", "patch", "pods/status", "a", podIs("True")) +
 		line(2, "controller", "update", "poddisruptionbudgets/status", "web", budgetIs(10, 1, "")) +

@@ -122,6 +122,11 @@ func (l Log) Between(from, until time.Time) Log {
 	return l.where(func(e *Event) bool { return !e.Received.Before(from) && e.Received.Before(until) })
 }
 
+// Of is the part about one namespace.
+func (l Log) Of(namespace string) Log {
+	return l.where(func(e *Event) bool { return e.ObjectRef.Namespace == namespace })
+}
+
 // By are the requests of a user that have been answered; a watch counts once, when it ends or begins.
 func (l Log) By(name string) Log {
 	return l.where(func(e *Event) bool { return e.Who() == name })

@@ -46,6 +46,7 @@ func TestDrain(t *testing.T) {
 		"a namespace that is being deleted is awaited":                                  terminatingNamespace,
 		"a cordon and its marker are one write":                                         cordon,
 		"the shipped roles are enough":                                                  shippedRoles,
+		"a budget that refuses twice is waited for, and taken as it frees":              refusedByBudget,
 		"a budget that frees is taken within a second":                                  freedBudget,
 		"an eviction never hits a pod that has taken a name":                            otherUID,
 		"what a forecast says is what the drain then does":                              forecasts,
@@ -61,11 +62,11 @@ func observed(t *testing.T, w *world) {
 	rules := audit.Rules{Drainers: []string{drainer, coordinator, "reader", "nobody"}, MayDelete: []string{"shipped", "deadline"}}
 	log := audit.Read(t, w.server.AuditLog())
 	v := log.Judge(rules)
-	t.Logf("%d evictions accepted, %d of them out of a budget, %d refused, %d pods deleted by policy", v.Evictions, v.Charged, v.Refused, v.Deleted)
+	t.Logf("%d evictions accepted, %d of them out of a budget, %d refused, %d of them by a budget, %d pods deleted by policy", v.Evictions, v.Charged, v.Refused, v.RefusedByBudget, v.Deleted)
 	assert.Empty(t, v.Violations)
 	assert.GreaterOrEqual(t, v.Evictions, 20)
 	assert.GreaterOrEqual(t, v.Charged, 9)
-	assert.GreaterOrEqual(t, v.Refused, 1)
+	assert.GreaterOrEqual(t, v.RefusedByBudget, 2)
 	assert.GreaterOrEqual(t, v.Deleted, 1)
 
 	assert.Len(t, log.Uncharged().Judge(rules).Violations, v.Charged, "an eviction that no budget was asked for is found")
@@ -317,6 +318,36 @@ func freedBudget(t *testing.T, w *world) {
 		s.pod(name, other, "web", true)
 	}
 	require.NoError(t, <-done)
+}
+
+// refusedByBudget outlasts refusals of a real budget, of which the audit log tells, and deletes nothing for them.
+func refusedByBudget(t *testing.T, w *world) {
+	s := w.within(t, "refusing")
+	pod := s.pod("web-1", node, "web", true)
+	s.pod("web-2", other, "web", false)
+	s.budget("web", "web", 1, nil, 0, 1)
+	done, events := s.start(drain.Options{Timeout: 2 * time.Minute})
+	awaitEvent(t, events, drain.EventBlocked, "web-1")
+	refusals := func() int {
+		return audit.Read(t, w.server.AuditLog()).Of(s.name).Judge(audit.Rules{Drainers: []string{drainer}}).RefusedByBudget
+	}
+	require.Eventually(t, func() bool { return refusals() >= 2 }, time.Minute, 200*time.Millisecond, "it is tried again without news")
+	held, err := s.client.CoreV1().Pods(s.name).Get(t.Context(), "web-1", metav1.GetOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, pod.UID, held.UID)
+	assert.Nil(t, held.DeletionTimestamp)
+	select {
+	case err := <-done:
+		require.Fail(t, "the drain has ended while its budget refused", "%v", err)
+	default:
+	}
+
+	s.setReady("web-2", true)
+	awaitEvent(t, events, drain.EventEvicted, "web-1")
+	require.NoError(t, <-done)
+	v := audit.Read(t, w.server.AuditLog()).Of(s.name).Judge(audit.Rules{Drainers: []string{drainer}})
+	assert.Equal(t, []int{1, 1, 0}, []int{v.Evictions, v.Charged, v.Deleted})
+	assert.Empty(t, v.Violations)
 }
 
 func otherUID(t *testing.T, w *world) {

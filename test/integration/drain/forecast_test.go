@@ -182,6 +182,22 @@ var cases = map[string]foreseen{
 		s.crash("a", "b")
 		s.guard("web", minAvailable(1), 2, 0, 0)
 	}},
+	"a single replica that crashes, and maxUnavailable 1": {outlook: drain.OutlookNever, reason: drain.ReasonEvictionBlocked, build: func(s *space) {
+		s.pod("a", node, "web", false, s.replicaSet(1))
+		s.crash("a")
+		s.guard("web", policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ints(1)}, 1, 0, 0)
+	}},
+	"all pods crash, and minAvailable 0": {outlook: drain.OutlookNever, reason: drain.ReasonEvictionBlocked, build: func(s *space) {
+		s.webs(node, false, "a", "b")
+		s.crash("a", "b")
+		s.guard("web", minAvailable(0), 2, 0, 0)
+	}},
+	"all pods crash, minAvailable 0, and one elsewhere can be repaired": {outlook: drain.OutlookWait, reason: drain.ReasonEvictionBlocked, clear: func(s *space) { s.setReady("b", true) }, build: func(s *space) {
+		s.webs(node, false, "a")
+		s.webs(other, false, "b")
+		s.crash("a", "b")
+		s.guard("web", minAvailable(0), 2, 0, 0)
+	}},
 	"pods are unwell, and one elsewhere can be repaired": {outlook: drain.OutlookWait, reason: drain.ReasonEvictionBlocked, clear: func(s *space) { s.setReady("b", true) }, build: func(s *space) {
 		s.webs(node, false, "a")
 		s.webs(other, false, "b")
@@ -221,6 +237,18 @@ var cases = map[string]foreseen{
 		s.pod("a", node, "web", true, bare)
 		s.pod("b", node, "web", true, bare)
 		s.guard("web", minAvailable(1), 2, 1, 2)
+	}},
+	"a crashing bare pod whose eviction would close the budget for another": {outlook: drain.OutlookNever, reason: drain.ReasonEvictionBlocked, opts: force, build: func(s *space) {
+		s.pod("a", node, "web", false, bare)
+		s.crash("a")
+		s.pod("b", node, "web", true, bare)
+		s.guard("web", minAvailable(1), 2, 0, 1)
+	}},
+	"a bare pod that keeps the budget open for another": {outlook: drain.OutlookWait, reason: drain.ReasonEvictionBlocked, opts: force, clear: func(s *space) { s.replace(1) }, build: func(s *space) {
+		s.pod("a", node, "web", true, bare)
+		s.webs(node, true, "b")
+		s.webs(other, true, "c")
+		s.guard("web", minAvailable(2), 3, 1, 3)
 	}},
 	"a bare pod of a closed budget that ends by itself": {outlook: drain.OutlookWait, reason: drain.ReasonEvictionBlocked, opts: force, clear: func(s *space) { s.end("a") }, build: func(s *space) {
 		s.pod("a", node, "web", true, bare, func(p *corev1.Pod) { p.Spec.RestartPolicy = corev1.RestartPolicyNever })

@@ -194,10 +194,9 @@ func refusedByAdmission(t *testing.T, w *world) {
 			FailurePolicy: &fail,
 			MatchConstraints: &admissionv1.MatchResources{
 				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": s.name}},
-				ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
-					Operations: []admissionv1.OperationType{admissionv1.Create},
-					Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods/eviction"}},
-				}}},
+				ResourceRules: []admissionv1.NamedRuleWithOperations{
+					onPods(admissionv1.Create, "pods/eviction"), onPods(admissionv1.Delete, "pods"),
+				},
 			},
 			Validations: []admissionv1.Validation{{Expression: "false", Message: "this database moves first"}},
 		},
@@ -218,10 +217,23 @@ func refusedByAdmission(t *testing.T, w *world) {
 	assert.Equal(t, drain.ReasonEvictionForbidden, b.Reason)
 	assert.False(t, b.Permanent)
 	assert.Contains(t, b.Message, "this database moves first")
+
+	_, err = s.drain(drain.Options{Timeout: time.Second, OnTimeout: drain.ActionDelete})
+	b = requireBlocked(t, err)
+	assert.Equal(t, drain.ReasonDeletionForbidden, b.Reason)
+	assert.Contains(t, b.Message, "this database moves first")
+
 	require.NoError(t, w.client.AdmissionregistrationV1().ValidatingAdmissionPolicies().Delete(t.Context(), "no-evictions", metav1.DeleteOptions{}))
 	require.Eventually(t, func() bool { return s.evictDry(dry) == nil }, 20*time.Second, 50*time.Millisecond)
 	_, err = s.drain(drain.Options{Timeout: 20 * time.Second})
 	require.NoError(t, err)
+}
+
+func onPods(operation admissionv1.OperationType, resource string) admissionv1.NamedRuleWithOperations {
+	return admissionv1.NamedRuleWithOperations{RuleWithOperations: admissionv1.RuleWithOperations{
+		Operations: []admissionv1.OperationType{operation},
+		Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{resource}},
+	}}
 }
 
 func deadline(t *testing.T, w *world) {
