@@ -27,8 +27,10 @@ type Failure struct{ Machine, Reason string }
 
 // Failures of the pool that count. What failed on a host counts at once. What is tried
 // again by itself, a drain that is blocked and a plan whose packages cannot be had, counts
-// when that has gone on for the pool's progress deadline.
-func (p *Pool) Failures() []Failure {
+// when that has gone on for the pool's progress deadline. They are found once for a reading.
+func (p *Pool) Failures() []Failure { return p.failures.or(p.findFailures) }
+
+func (p *Pool) findFailures() []Failure {
 	var out []Failure
 	for _, m := range p.Machines {
 		if m.OutOfService() {
@@ -70,8 +72,10 @@ func (m *Machine) trying() (since time.Time, reason string) {
 }
 
 // UnhealthyInARow are the machines of the last two operations of the pool, where both of
-// them did not get well afterwards, and nobody has seen to that.
-func (p *Pool) UnhealthyInARow() []string {
+// them did not get well afterwards, and nobody has seen to that. They are found once for a reading.
+func (p *Pool) UnhealthyInARow() []string { return p.inARow.or(p.findUnhealthyInARow) }
+
+func (p *Pool) findUnhealthyInARow() []string {
 	type ending struct {
 		at      time.Time
 		machine string
@@ -99,8 +103,17 @@ func (p *Pool) UnhealthyInARow() []string {
 const aftermath = 10 * time.Minute
 
 // WentDown are the machines of the pool that are not worked on and whose nodes went down
-// while others were, or shortly after: the rollout may have taken them along.
+// while others were, or shortly after: the rollout may have taken them along. They are
+// found once for a reading; one that is given a slot on it is worked on from then on.
 func (p *Pool) WentDown() []*Machine {
+	down, workedOn := p.wentDown.or(p.findWentDown), func(m *Machine) bool { return m.Slot != nil }
+	if !slices.ContainsFunc(down, workedOn) {
+		return down
+	}
+	return slices.DeleteFunc(slices.Clone(down), workedOn)
+}
+
+func (p *Pool) findWentDown() []*Machine {
 	var out []*Machine
 	for _, m := range p.Machines {
 		n := m.Node
