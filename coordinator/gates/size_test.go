@@ -2,6 +2,7 @@ package gates_test
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
@@ -35,20 +36,35 @@ func ofSize(n int) *fleet.Fleet {
 	return b.Build()
 }
 
-func TestALargePoolIsJudgedInTimeThatGrowsWithItsMachines(t *testing.T) {
-	took := func(n int) time.Duration {
-		best := time.Hour
-		for range 5 { // others may be at work beside it
-			f, start := ofSize(n), time.Now()
-			for _, m := range f.Machines {
-				gates.Check(f, m)
-			}
-			best = min(best, time.Since(start))
+// What is allocated is counted and not the time, which others who are at work have a part in.
+func TestALargePoolIsJudgedAtACostThatGrowsWithItsMachines(t *testing.T) {
+	cost := func(n int) uint64 {
+		f := ofSize(n)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for _, m := range f.Machines {
+			gates.Check(f, m)
 		}
-		return best
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
 	}
-	small, large := took(250), took(2000)
-	assert.Less(t, large, 24*small, "8 times the machines: %s after %s", large, small)
+	small, large := cost(100), cost(800)
+	assert.Less(t, large, 16*small, "8 times the machines: %d bytes after %d", large, small)
+}
+
+func TestWhatTheGatesAskOfAPoolIsFoundOnceForAReading(t *testing.T) {
+	unwell := func(m *v1alpha1.Machine, _ *corev1.Node, l *v1alpha1.LedgerSpec) {
+		m.Status.RolloutFailure = &v1alpha1.RolloutFailure{Class: fleet.ClassUnhealthyAfter}
+		l.Slots = append(l.Slots, v1alpha1.Slot{Machine: m.Name, MachineUID: string(m.UID), ReservedTime: *ago(time.Hour), AppliedTime: ago(time.Hour)})
+	}
+	f := New().Deployment("w").Machine("w1", "w", worker, unwell).Machine("w2", "w", worker, unwell).Machine("w3", "w", worker, unknownFor(time.Minute)).Build()
+	p := f.Pools["w"]
+	failures, inARow, down := p.Failures(), p.UnhealthyInARow(), p.WentDown()
+	p.Machines = nil
+	assert.Equal(t, failures, p.Failures())
+	assert.Equal(t, inARow, p.UnhealthyInARow())
+	assert.Equal(t, down, p.WentDown())
+	assert.Equal(t, []int{2, 2, 1}, []int{len(failures), len(inARow), len(down)})
 }
 
 func TestADownMachineThatIsGivenASlotOnTheReadingHoldsUpNobodyAnyMore(t *testing.T) {
