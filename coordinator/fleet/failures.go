@@ -38,7 +38,7 @@ func (p *Pool) findFailures() []Failure {
 		}
 		if upgrade.Failed(m.Machine) {
 			out = append(out, Failure{m.Name, m.Status.RolloutFailure.Reason})
-		} else if since, reason := m.trying(); reason != "" && !m.Pool.now.Before(since.Add(p.ProgressDeadline())) {
+		} else if at, reason := m.fails(p.ProgressDeadline()); reason != "" && !p.now.Before(at) {
 			out = append(out, Failure{m.Name, reason})
 		}
 	}
@@ -49,8 +49,7 @@ func (p *Pool) findFailures() []Failure {
 func (p *Pool) NextFailure() time.Time {
 	var next time.Time
 	for _, m := range p.Machines {
-		since, reason := m.trying()
-		at := since.Add(p.ProgressDeadline())
+		at, reason := m.fails(p.ProgressDeadline())
 		if reason != "" && at.After(p.now) && (next.IsZero() || at.Before(next)) {
 			next = at
 		}
@@ -58,17 +57,23 @@ func (p *Pool) NextFailure() time.Time {
 	return next
 }
 
-// trying is since when something is tried again and again on the machine, and why; "" when nothing is.
-func (m *Machine) trying() (since time.Time, reason string) {
+// fails is when what is tried again and again on the machine counts, and why; "" when it
+// does not by time alone. Of a drain nothing is known from the time on at which it may be
+// tried again: until then it was blocked, and after that other gates may hold the machine.
+func (m *Machine) fails(deadline time.Duration) (at time.Time, reason string) {
 	if f := m.Status.RolloutFailure; f != nil && f.Class == ClassDrainBlocked && f.FirstTime != nil {
-		return f.FirstTime.Time, f.Reason
+		at := f.FirstTime.Add(deadline)
+		if f.NextRetryTime != nil && f.NextRetryTime.Time.Before(at) {
+			return time.Time{}, ""
+		}
+		return at, f.Reason
 	}
 	c := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionStaged)
 	f := m.Status.HostFailure
 	if f == nil || f.Terminal || c == nil || c.Status != metav1.ConditionFalse || !CurrentAssignment(m.Machine) {
 		return time.Time{}, ""
 	}
-	return c.LastTransitionTime.Time, f.Reason
+	return c.LastTransitionTime.Add(deadline), f.Reason
 }
 
 // UnhealthyInARow are the machines of the last two operations of the pool, where both of

@@ -31,6 +31,14 @@ func blockedFor(d time.Duration) Edit {
 	})
 }
 
+// blockedUntil is a drain that was blocked first so long ago, and could be tried again since so long.
+func blockedUntil(first, next time.Duration) Edit {
+	return Of(func(m *v1alpha1.Machine) {
+		m.Status.RolloutFailure = drainBlocked(-next)
+		m.Status.RolloutFailure.FirstTime = ago(first)
+	})
+}
+
 // unstagedFor is a host that cannot get its packages for so long.
 func unstagedFor(d time.Duration, terminal bool) Edit {
 	return Of(func(m *v1alpha1.Machine) {
@@ -63,6 +71,8 @@ func TestEachClassOfFailureCountsInItsTime(t *testing.T) {
 		"for longer than the deadline":               {base().Machine("w2", "w", worker, blockedFor(time.Hour)), "w2 (EvictionBlocked)"},
 		"for longer than a shorter one":              {base(hasty).Machine("w2", "w", worker, blockedFor(time.Minute)), "w2"},
 		"one of which nobody knows since when":       {base(hasty).Machine("w2", "w", worker, Of(func(m *v1alpha1.Machine) { m.Status.RolloutFailure = drainBlocked(time.Minute) })), ""},
+		"one that nobody has tried again since":      {base().Machine("w2", "w", worker, blockedUntil(24*time.Hour, 24*time.Hour-time.Minute)), ""},
+		"one that was tried until it counted":        {base().Machine("w2", "w", worker, blockedUntil(24*time.Hour, 23*time.Hour)), "w2"},
 		"packages that cannot be had":                {base().Machine("w2", "w", worker, unstagedFor(59*time.Minute, false)), ""},
 		"that cannot be had for long":                {base().Machine("w2", "w", worker, unstagedFor(time.Hour, false)), "w2 (RepoUnreachable)"},
 		"a host that refuses for good has not begun": {base().Machine("w2", "w", worker, unstagedFor(time.Hour, true)), ""},
