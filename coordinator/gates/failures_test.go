@@ -177,3 +177,38 @@ func TestMachinesThatGoDownBesideTheRolloutHoldItUp(t *testing.T) {
 		})
 	}
 }
+
+func TestARolloutThatPausedItselfWantsBackTheSlotsThatHaveNoGrantYet(t *testing.T) {
+	granted := func(m *v1alpha1.Machine, _ *corev1.Node, l *v1alpha1.LedgerSpec) {
+		l.Slots = append(l.Slots, v1alpha1.Slot{Machine: m.Name, MachineUID: string(m.UID), GrantID: "g-" + m.Name, State: v1alpha1.SlotGranted})
+	}
+	emptied := func(m *v1alpha1.Machine, _ *corev1.Node, l *v1alpha1.LedgerSpec) {
+		l.Slots = append(l.Slots, v1alpha1.Slot{Machine: m.Name, MachineUID: string(m.UID), State: v1alpha1.SlotReserved, DrainsOnly: true})
+	}
+	pool := func(edit func(*v1alpha1.RollingUpdate)) *Builder {
+		return New().Deployment("w", rolling(edit)).Deployment("x").
+			Machine("w1", "w", worker, Failed).Machine("w2", "w", worker, InSlot(v1alpha1.DisruptionDrain)).
+			Machine("w3", "w", worker, granted).Machine("w4", "w", worker, emptied).Machine("w5", "w", worker).
+			Machine("x1", "x", worker, InSlot(v1alpha1.DisruptionDrain))
+	}
+	for name, tc := range map[string]struct {
+		edit   func(*v1alpha1.RollingUpdate)
+		reason string // of w2; "" keeps it
+	}{
+		"the threshold is reached": {func(*v1alpha1.RollingUpdate) {}, gates.ReasonFailureThreshold},
+		"it is not":                {func(r *v1alpha1.RollingUpdate) { r.FailureThreshold = at(2) }, ""},
+		"a canary failed": {func(r *v1alpha1.RollingUpdate) {
+			r.FailureThreshold, r.Canary = at(2), &v1alpha1.Canary{Count: 1}
+		}, gates.ReasonCanaryFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			halts := gates.Halts(pool(tc.edit).Build())
+			if tc.reason == "" {
+				assert.Empty(t, halts)
+				return
+			}
+			assert.Len(t, halts, 1)
+			assert.Equal(t, tc.reason, halts["w2"].Reason)
+		})
+	}
+}
