@@ -22,6 +22,7 @@ type Board struct {
 
 	mu        sync.Mutex
 	verdicts  map[types.NamespacedName]gates.Verdict
+	halts     map[types.NamespacedName]gates.Verdict
 	overrides map[types.NamespacedName][]Override
 	skews     map[types.NamespacedName]string
 	roles     map[types.NamespacedName]standby.Role
@@ -36,6 +37,26 @@ func (b *Board) SetVerdicts(namespace string, verdicts map[string]gates.Verdict)
 	b.verdicts = next
 	b.mu.Unlock()
 	b.tell(changed)
+}
+
+// SetHalts replaces why the rollouts that paused themselves want slots back, for the machines
+// of a namespace that hold one.
+func (b *Board) SetHalts(namespace string, halts map[string]gates.Verdict) {
+	b.mu.Lock()
+	next, changed := replaced(b.halts, namespace, halts)
+	b.halts = next
+	b.mu.Unlock()
+	b.tell(changed)
+}
+
+// Halt is why the machine's slot is wanted back before it has its grant; nil when it is not.
+func (b *Board) Halt(machine types.NamespacedName) *gates.Verdict {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if v, halted := b.halts[machine]; halted {
+		return &v
+	}
+	return nil
 }
 
 // SetSkews replaces what is said of the machines of a namespace whose kubelets are

@@ -66,3 +66,15 @@ func TestASkewIsToldOnChangeAndKnownOnlyOnceItWasJudged(t *testing.T) {
 	_, judged = b.Skew(key("b", "m1"))
 	assert.False(t, judged)
 }
+
+func TestAHaltIsToldToTheMachineThatHoldsASlotAndTakenBack(t *testing.T) {
+	var told []string
+	b := &board.Board{Changed: func(m types.NamespacedName) { told = append(told, m.String()) }}
+	b.SetHalts("a", map[string]gates.Verdict{"m1": {Reason: "CanaryFailed"}})
+	m1 := types.NamespacedName{Namespace: "a", Name: "m1"}
+	assert.Equal(t, &gates.Verdict{Reason: "CanaryFailed"}, b.Halt(m1))
+	assert.Nil(t, b.Halt(types.NamespacedName{Namespace: "b", Name: "m1"}))
+	b.SetHalts("a", nil)
+	assert.Nil(t, b.Halt(m1))
+	assert.Equal(t, []string{"a/m1", "a/m1"}, told)
+}

@@ -27,8 +27,10 @@ type Failure struct{ Machine, Reason string }
 
 // Failures of the pool that count. What failed on a host counts at once. What is tried
 // again by itself, a drain that is blocked and a plan whose packages cannot be had, counts
-// when that has gone on for the pool's progress deadline.
-func (p *Pool) Failures() []Failure {
+// when that has gone on for the pool's progress deadline. They are found once for a reading.
+func (p *Pool) Failures() []Failure { return p.failures.or(p.findFailures) }
+
+func (p *Pool) findFailures() []Failure {
 	var out []Failure
 	for _, m := range p.Machines {
 		if m.OutOfService() {
@@ -36,7 +38,7 @@ func (p *Pool) Failures() []Failure {
 		}
 		if upgrade.Failed(m.Machine) {
 			out = append(out, Failure{m.Name, m.Status.RolloutFailure.Reason})
-		} else if since, reason := m.trying(); reason != "" && !m.Pool.now.Before(since.Add(p.ProgressDeadline())) {
+		} else if at, reason := m.fails(p.ProgressDeadline()); reason != "" && !p.now.Before(at) {
 			out = append(out, Failure{m.Name, reason})
 		}
 	}
@@ -47,8 +49,7 @@ func (p *Pool) Failures() []Failure {
 func (p *Pool) NextFailure() time.Time {
 	var next time.Time
 	for _, m := range p.Machines {
-		since, reason := m.trying()
-		at := since.Add(p.ProgressDeadline())
+		at, reason := m.fails(p.ProgressDeadline())
 		if reason != "" && at.After(p.now) && (next.IsZero() || at.Before(next)) {
 			next = at
 		}
@@ -56,22 +57,30 @@ func (p *Pool) NextFailure() time.Time {
 	return next
 }
 
-// trying is since when something is tried again and again on the machine, and why; "" when nothing is.
-func (m *Machine) trying() (since time.Time, reason string) {
+// fails is when what is tried again and again on the machine counts, and why; "" when it
+// does not by time alone. Of a drain nothing is known from the time on at which it may be
+// tried again: until then it was blocked, and after that other gates may hold the machine.
+func (m *Machine) fails(deadline time.Duration) (at time.Time, reason string) {
 	if f := m.Status.RolloutFailure; f != nil && f.Class == ClassDrainBlocked && f.FirstTime != nil {
-		return f.FirstTime.Time, f.Reason
+		at := f.FirstTime.Add(deadline)
+		if f.NextRetryTime != nil && f.NextRetryTime.Time.Before(at) {
+			return time.Time{}, ""
+		}
+		return at, f.Reason
 	}
 	c := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionStaged)
 	f := m.Status.HostFailure
 	if f == nil || f.Terminal || c == nil || c.Status != metav1.ConditionFalse || !CurrentAssignment(m.Machine) {
 		return time.Time{}, ""
 	}
-	return c.LastTransitionTime.Time, f.Reason
+	return c.LastTransitionTime.Add(deadline), f.Reason
 }
 
 // UnhealthyInARow are the machines of the last two operations of the pool, where both of
-// them did not get well afterwards, and nobody has seen to that.
-func (p *Pool) UnhealthyInARow() []string {
+// them did not get well afterwards, and nobody has seen to that. They are found once for a reading.
+func (p *Pool) UnhealthyInARow() []string { return p.inARow.or(p.findUnhealthyInARow) }
+
+func (p *Pool) findUnhealthyInARow() []string {
 	type ending struct {
 		at      time.Time
 		machine string
@@ -99,8 +108,17 @@ func (p *Pool) UnhealthyInARow() []string {
 const aftermath = 10 * time.Minute
 
 // WentDown are the machines of the pool that are not worked on and whose nodes went down
-// while others were, or shortly after: the rollout may have taken them along.
+// while others were, or shortly after: the rollout may have taken them along. They are
+// found once for a reading; one that is given a slot on it is worked on from then on.
 func (p *Pool) WentDown() []*Machine {
+	down, workedOn := p.wentDown.or(p.findWentDown), func(m *Machine) bool { return m.Slot != nil }
+	if !slices.ContainsFunc(down, workedOn) {
+		return down
+	}
+	return slices.DeleteFunc(slices.Clone(down), workedOn)
+}
+
+func (p *Pool) findWentDown() []*Machine {
 	var out []*Machine
 	for _, m := range p.Machines {
 		n := m.Node

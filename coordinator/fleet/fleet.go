@@ -146,8 +146,25 @@ type Pool struct {
 	hours   *hours
 	samples map[bool]measured
 	settled *time.Time
+	// what the gates ask of the pool for each of its machines
+	failures kept[[]Failure]
+	inARow   kept[[]string]
+	wentDown kept[[]*Machine]
 	// canaries by the hop that waits for them
 	canaries map[v1alpha1.KubernetesVersion]Canaries
+}
+
+// kept is found once for a reading of the fleet, which may have very many machines that ask for it.
+type kept[T any] struct {
+	known bool
+	value T
+}
+
+func (k *kept[T]) or(find func() T) T {
+	if !k.known {
+		k.value, k.known = find(), true
+	}
+	return k.value
 }
 
 // Find returns the machine of that name, or nil.

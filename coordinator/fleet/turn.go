@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/pkg/upgrade"
@@ -62,7 +63,7 @@ func (d *domain) add(m *Machine, cordonedToo bool) {
 		d.busy, d.Open = true, append(d.Open, m.Name)
 	case m.UpToDate():
 		d.begun = true
-	case !m.waitsForAPerson() && (cordonedToo || !m.Node.ForeignCordon()):
+	case !m.waitsForAPerson() && !m.outOfSight() && (cordonedToo || !m.Node.ForeignCordon()):
 		d.Open = append(d.Open, m.Name)
 	}
 }
@@ -86,6 +87,25 @@ func (m *Machine) Outdated() bool { return m.judged(metav1.ConditionFalse) }
 func (m *Machine) judged(as metav1.ConditionStatus) bool {
 	c := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionUpToDate)
 	return c != nil && c.Status == as && c.ObservedGeneration == m.Generation
+}
+
+// outOfSight says that the node has been away for so long that nobody knows whether it comes
+// back. One that does goes whenever it can: it holds up no domain until then.
+func (m *Machine) outOfSight() bool {
+	if m.Node == nil {
+		return m.NeedsNode()
+	}
+	at := m.OutOfSightAt()
+	return !at.IsZero() && !m.Pool.now.Before(at)
+}
+
+// OutOfSightAt is when time alone has the machine count as out of sight; zero for a node
+// that is ready, and for none at all.
+func (m *Machine) OutOfSightAt() time.Time {
+	if m.Node == nil || m.Node.Ready {
+		return time.Time{}
+	}
+	return m.Node.NotReadySince.Add(replacedAfter)
 }
 
 // waitsForAPerson says that nothing is going to happen on the machine by itself.

@@ -31,6 +31,14 @@ func blockedFor(d time.Duration) Edit {
 	})
 }
 
+// blockedUntil is a drain that was blocked first so long ago, and could be tried again since so long.
+func blockedUntil(first, next time.Duration) Edit {
+	return Of(func(m *v1alpha1.Machine) {
+		m.Status.RolloutFailure = drainBlocked(-next)
+		m.Status.RolloutFailure.FirstTime = ago(first)
+	})
+}
+
 // unstagedFor is a host that cannot get its packages for so long.
 func unstagedFor(d time.Duration, terminal bool) Edit {
 	return Of(func(m *v1alpha1.Machine) {
@@ -63,6 +71,8 @@ func TestEachClassOfFailureCountsInItsTime(t *testing.T) {
 		"for longer than the deadline":               {base().Machine("w2", "w", worker, blockedFor(time.Hour)), "w2 (EvictionBlocked)"},
 		"for longer than a shorter one":              {base(hasty).Machine("w2", "w", worker, blockedFor(time.Minute)), "w2"},
 		"one of which nobody knows since when":       {base(hasty).Machine("w2", "w", worker, Of(func(m *v1alpha1.Machine) { m.Status.RolloutFailure = drainBlocked(time.Minute) })), ""},
+		"one that nobody has tried again since":      {base().Machine("w2", "w", worker, blockedUntil(24*time.Hour, 24*time.Hour-time.Minute)), ""},
+		"one that was tried until it counted":        {base().Machine("w2", "w", worker, blockedUntil(24*time.Hour, 23*time.Hour)), "w2"},
 		"packages that cannot be had":                {base().Machine("w2", "w", worker, unstagedFor(59*time.Minute, false)), ""},
 		"that cannot be had for long":                {base().Machine("w2", "w", worker, unstagedFor(time.Hour, false)), "w2 (RepoUnreachable)"},
 		"a host that refuses for good has not begun": {base().Machine("w2", "w", worker, unstagedFor(time.Hour, true)), ""},
@@ -164,6 +174,41 @@ func TestMachinesThatGoDownBesideTheRolloutHoldItUp(t *testing.T) {
 				assert.Equal(t, gates.ReasonFleetDegraded, v.Reason)
 				assert.Contains(t, v.Message, "not ready since 2030-06-01T")
 			}
+		})
+	}
+}
+
+func TestARolloutThatPausedItselfWantsBackTheSlotsThatHaveNoGrantYet(t *testing.T) {
+	granted := func(m *v1alpha1.Machine, _ *corev1.Node, l *v1alpha1.LedgerSpec) {
+		l.Slots = append(l.Slots, v1alpha1.Slot{Machine: m.Name, MachineUID: string(m.UID), GrantID: "g-" + m.Name, State: v1alpha1.SlotGranted})
+	}
+	emptied := func(m *v1alpha1.Machine, _ *corev1.Node, l *v1alpha1.LedgerSpec) {
+		l.Slots = append(l.Slots, v1alpha1.Slot{Machine: m.Name, MachineUID: string(m.UID), State: v1alpha1.SlotReserved, DrainsOnly: true})
+	}
+	pool := func(edit func(*v1alpha1.RollingUpdate)) *Builder {
+		return New().Deployment("w", rolling(edit)).Deployment("x").
+			Machine("w1", "w", worker, Failed).Machine("w2", "w", worker, InSlot(v1alpha1.DisruptionDrain)).
+			Machine("w3", "w", worker, granted).Machine("w4", "w", worker, emptied).Machine("w5", "w", worker).
+			Machine("x1", "x", worker, InSlot(v1alpha1.DisruptionDrain))
+	}
+	for name, tc := range map[string]struct {
+		edit   func(*v1alpha1.RollingUpdate)
+		reason string // of w2; "" keeps it
+	}{
+		"the threshold is reached": {func(*v1alpha1.RollingUpdate) {}, gates.ReasonFailureThreshold},
+		"it is not":                {func(r *v1alpha1.RollingUpdate) { r.FailureThreshold = at(2) }, ""},
+		"a canary failed": {func(r *v1alpha1.RollingUpdate) {
+			r.FailureThreshold, r.Canary = at(2), &v1alpha1.Canary{Count: 1}
+		}, gates.ReasonCanaryFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			halts := gates.Halts(pool(tc.edit).Build())
+			if tc.reason == "" {
+				assert.Empty(t, halts)
+				return
+			}
+			assert.Len(t, halts, 1)
+			assert.Equal(t, tc.reason, halts["w2"].Reason)
 		})
 	}
 }

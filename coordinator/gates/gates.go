@@ -4,7 +4,10 @@
 // then what merely has to wait its turn.
 package gates
 
-import "github.com/refit-dev/refit/coordinator/fleet"
+import (
+	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/coordinator/fleet"
+)
 
 // Verdict is why a machine may not go now: Reason for programs, Message for people.
 type Verdict struct {
@@ -96,4 +99,22 @@ func Withdrawn(f *fleet.Fleet, m *fleet.Machine) *Verdict {
 		}
 	}
 	return nil
+}
+
+// Halts are the machines in a slot without a grant whose rollout has paused itself since:
+// nobody is drained, or granted anything, for a rollout that goes no further. It takes the
+// whole pool to judge that.
+func Halts(f *fleet.Fleet) map[string]Verdict {
+	out := map[string]Verdict{}
+	for _, m := range f.Machines {
+		if m.Slot == nil || m.Slot.State != v1alpha1.SlotReserved || m.Slot.DrainsOnly {
+			continue
+		}
+		if v := failureThreshold(f, m); v != nil {
+			out[m.Name] = *v
+		} else if v := canary(f, m); v != nil && v.Reason == ReasonCanaryFailed {
+			out[m.Name] = *v
+		}
+	}
+	return out
 }

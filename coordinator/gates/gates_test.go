@@ -42,6 +42,16 @@ func zoneByZone(d *v1alpha1.MachineDeployment) {
 	rolling(func(r *v1alpha1.RollingUpdate) { r.TopologyKey = "zone" })(d)
 }
 
+func maxOf(n int32) func(*v1alpha1.MachineDeployment) {
+	return func(d *v1alpha1.MachineDeployment) { d.Spec.Strategy.RollingUpdate.MaxUnavailable = at(n) }
+}
+
+func unknownFor(d time.Duration) Edit {
+	return func(_ *v1alpha1.Machine, n *corev1.Node, _ *v1alpha1.LedgerSpec) {
+		n.Status.Conditions[0].Status, n.Status.Conditions[0].LastTransitionTime = corev1.ConditionUnknown, *ago(d)
+	}
+}
+
 func done(m *v1alpha1.Machine, _ *corev1.Node, _ *v1alpha1.LedgerSpec) {
 	m.Status.Conditions = append(m.Status.Conditions, metav1.Condition{
 		Type: v1alpha1.ConditionUpToDate, Status: metav1.ConditionTrue, ObservedGeneration: m.Generation,
@@ -137,6 +147,13 @@ func TestEachGateVetoesWhatItIsForAndNothingElse(t *testing.T) {
 			reason: gates.ReasonDomainBusy, says: []string{"zone=b", "w3"}},
 		"a domain is finished when the rest is done": {
 			fleet: base().Deployment("w", zoneByZone).Machine("w1", "w", worker, Zone("b")).Machine("w2", "w", worker, Zone("a"), done)},
+		"a machine that has just gone away still has its turn": {
+			fleet: base().Deployment("w", zoneByZone, maxOf(2)).Machine("w1", "w", worker, Zone("b")).
+				Machine("w2", "w", worker, Zone("a"), unknownFor(4*time.Minute)),
+			reason: gates.ReasonDomainBusy, says: []string{"w2"}},
+		"or out of sight": {
+			fleet: base().Deployment("w", zoneByZone, maxOf(2)).Machine("w1", "w", worker, Zone("b")).
+				Machine("w2", "w", worker, Zone("a"), unknownFor(5*time.Minute))},
 		"or paused": {
 			fleet: base().Deployment("w", zoneByZone).Machine("w1", "w", worker, Zone("b")).
 				Machine("w2", "w", worker, Zone("a"), Of(func(m *v1alpha1.Machine) { m.Spec.Paused = true }))},

@@ -149,6 +149,9 @@ func staging(s *scope) metav1.Condition {
 	if c := meta.FindStatusCondition(st.Conditions, v1alpha1.ConditionStaged); c != nil && c.Status == metav1.ConditionFalse && fleet.CurrentAssignment(s.machine) {
 		return status.NotUpToDate(c.Reason, c.Message)
 	}
+	if st.Assignment != nil && s.node() != nil && !s.node().Ready {
+		return status.NotUpToDate(status.ReasonStaging, s.difference+": the host is to plan and stage the next hop, and its node is NotReady")
+	}
 	if st.Assignment != nil {
 		return status.NotUpToDate(status.ReasonStaging, s.difference+": the host plans and stages the next hop")
 	}

@@ -53,6 +53,15 @@ func TestAMachineWhoseDrainIsTriedAgainLaterSaysWhyItWasBlocked(t *testing.T) {
 	}
 }
 
+func TestAMachineThatIsToBePlannedSaysThatItsNodeIsAway(t *testing.T) {
+	m := &v1alpha1.Machine{}
+	m.Status.Versions, m.Status.Assignment = &v1alpha1.ObservedVersions{}, &v1alpha1.Assignment{}
+	for ready, want := range map[bool]string{true: "the host plans and stages", false: "its node is NotReady"} {
+		c := upToDate(&scope{machine: m, view: &fleet.Machine{Machine: m, Node: &fleet.Node{Ready: ready}}})
+		assert.Contains(t, c.Message, want)
+	}
+}
+
 // The label of a Node is told of though its Machine reports nothing yet, or nothing is wished for.
 func TestARoleThatOnlyTheNodeKnowsOfStallsTheMachine(t *testing.T) {
 	for name, seen := range map[string]*v1alpha1.ObservedVersions{"before its agent reports": nil, "with nothing to do": {Kubelet: "v1.36.3"}} {

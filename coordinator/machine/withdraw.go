@@ -58,7 +58,10 @@ func (r *Reconciler) withdrawal(s *scope) *gates.Verdict {
 	case plan == nil || plan.Hash != slot.PlanHash:
 		return &gates.Verdict{Reason: "PlanChanged", Message: "the agent has another plan than the one the slot was reserved for"}
 	}
-	return gates.Withdrawn(s.fleet, s.view)
+	if why := gates.Withdrawn(s.fleet, s.view); why != nil || slot.State != v1alpha1.SlotReserved {
+		return why
+	}
+	return r.Board.Halt(s.key)
 }
 
 // takeBack ends a slot that was not accepted. A grant that may have been seen is first

@@ -14,6 +14,9 @@ func nextMoment(f *fleet.Fleet) time.Duration {
 		if failure := m.Status.RolloutFailure; failure != nil && failure.NextRetryTime != nil {
 			next.at(failure.NextRetryTime.Time)
 		}
+		if m.Pool.Rolling().TopologyKey != "" {
+			next.at(m.OutOfSightAt())
+		}
 	}
 	seen := map[*fleet.Pool]bool{}
 	for _, m := range f.Machines {

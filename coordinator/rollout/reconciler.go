@@ -72,6 +72,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if orphans(l, f) {
 		return r.conclude(f, r.reclaim(ctx, l)) // the ledger's own change brings the next pass
 	}
+	r.Board.SetHalts(namespace, gates.Halts(f)) // before any slot is reserved: none is wanted back by an older word
 	verdicts, passed := judge(f)
 	if passed || len(standby.Moves(f)) > 0 {
 		if f, err = r.load(ctx, l, r.Live, r.LiveNodes); err != nil {

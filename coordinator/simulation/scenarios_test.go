@@ -235,6 +235,11 @@ var facts = map[string]func(*played){
 		p.never("Grant", "w5")
 		p.order("Done w2")
 	},
+	"paused-itself-takes-back-what-drains": func(p *played) {
+		assert.Equal(p, stoodStill, p.sum.Outcome)
+		p.told("TakeBack", "w2", "SlotTakenBack", "the rollout paused itself after 1 failed: w1")
+		p.never("Grant", "w2", "w3", "w4")
+	},
 	"spec-change-clears-a-failure": func(p *played) {
 		p.ends(completed, 1)
 		p.never("Event", "w1-retry")
