@@ -39,6 +39,7 @@ type Engine struct {
 	hosts   map[string]*host
 	drains  *drainer
 	book    *book
+	checker *checker
 	pending map[types.NamespacedName]func() // pods without a node
 
 	queue    queue // what the world does
@@ -116,6 +117,7 @@ func (e *Engine) employ() error {
 		return err
 	}
 	cluster := kube{world: e.world}
+	e.checker = newChecker(e, api, cluster)
 	now := func() time.Time { return e.now }
 	store := &ledger.Store{Live: api, Writer: api, Now: func() metav1.Time { return metav1.NewTime(e.now) }}
 	e.board = &board.Board{Changed: e.boardChanged}
@@ -127,7 +129,7 @@ func (e *Engine) employ() error {
 	}
 	e.rollout = &rollout.Reconciler{
 		Cached: api, Live: api, CachedNodes: api, LiveNodes: api, Workload: cluster, Ledger: store, Board: e.board,
-		Forecasts: e.book, OwnPods: nobody, Now: now, Deposed: deposed,
+		Forecasts: e.book, Checks: e.checker, OwnPods: nobody, Now: now, Deposed: deposed,
 	}
 	e.deployments = &machinedeployment.Reconciler{
 		Client: api, Live: api, Nodes: api, Ledger: store, Board: e.board, Events: recorder{e}, Now: now,
