@@ -116,7 +116,7 @@ func (c *checker) prometheus(q checks.Question) fleet.CheckOutcome {
 // set gives a check another answer. It is seen when the check is asked for the next time.
 func (c *checker) set(name string, passes bool) {
 	c.passes[name] = passes
-	c.e.wakes.fruitful()
+	c.e.wakes.fruitful(c.e.now)
 	c.e.todo.rollout = true
 }
 

@@ -173,13 +173,17 @@ func (e *Engine) Run(ctx context.Context) (Summary, error) {
 
 func (e *Engine) run(ctx context.Context) Outcome {
 	e.advance(e.now) // what happens at the very start comes before anybody looks
+	known := e.world.version
 	for ctx.Err() == nil {
 		before := e.world.version
 		e.settle(ctx)
 		e.settled()
 		if e.world.version != before {
 			e.counts.lastChange = e.now
-			e.wakes.fruitful()
+		}
+		if e.world.version != known { // also by what has just happened, which nobody may have looked at yet
+			known = e.world.version
+			e.wakes.fruitful(e.now)
 		}
 		switch {
 		case e.err != nil:
@@ -326,6 +330,9 @@ func (e *Engine) conclude(key wakeKey, look func() (ctrl.Result, error)) {
 	case d <= immediately:
 		e.rouse(key)
 	default:
+		if key.kind == "machine" && e.soaking(key.name) {
+			e.wakes.renew(key) // nothing changes until its end, and that comes by the clock
+		}
 		e.wakes.set(key, e.now.Add(roundUp(d)), e.now)
 	}
 }
