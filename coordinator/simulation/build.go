@@ -50,6 +50,9 @@ func (e *Engine) fill(s Scenario) error {
 	if err := e.addPods(s); err != nil {
 		return err
 	}
+	if err := e.checkAnswers(); err != nil {
+		return err
+	}
 	return e.addEvents(s.Spec.Events)
 }
 

@@ -39,6 +39,7 @@ type Engine struct {
 	hosts   map[string]*host
 	drains  *drainer
 	book    *book
+	checker *checker
 	pending map[types.NamespacedName]func() // pods without a node
 
 	queue    queue // what the world does
@@ -116,6 +117,7 @@ func (e *Engine) employ() error {
 		return err
 	}
 	cluster := kube{world: e.world}
+	e.checker = newChecker(e, api, cluster)
 	now := func() time.Time { return e.now }
 	store := &ledger.Store{Live: api, Writer: api, Now: func() metav1.Time { return metav1.NewTime(e.now) }}
 	e.board = &board.Board{Changed: e.boardChanged}
@@ -127,7 +129,7 @@ func (e *Engine) employ() error {
 	}
 	e.rollout = &rollout.Reconciler{
 		Cached: api, Live: api, CachedNodes: api, LiveNodes: api, Workload: cluster, Ledger: store, Board: e.board,
-		Forecasts: e.book, OwnPods: nobody, Now: now, Deposed: deposed,
+		Forecasts: e.book, Checks: e.checker, OwnPods: nobody, Now: now, Deposed: deposed,
 	}
 	e.deployments = &machinedeployment.Reconciler{
 		Client: api, Live: api, Nodes: api, Ledger: store, Board: e.board, Events: recorder{e}, Now: now,
@@ -171,13 +173,17 @@ func (e *Engine) Run(ctx context.Context) (Summary, error) {
 
 func (e *Engine) run(ctx context.Context) Outcome {
 	e.advance(e.now) // what happens at the very start comes before anybody looks
+	known := e.world.version
 	for ctx.Err() == nil {
 		before := e.world.version
 		e.settle(ctx)
 		e.settled()
 		if e.world.version != before {
 			e.counts.lastChange = e.now
-			e.wakes.fruitful()
+		}
+		if e.world.version != known { // also by what has just happened, which nobody may have looked at yet
+			known = e.world.version
+			e.wakes.fruitful(e.now)
 		}
 		switch {
 		case e.err != nil:
@@ -324,6 +330,9 @@ func (e *Engine) conclude(key wakeKey, look func() (ctrl.Result, error)) {
 	case d <= immediately:
 		e.rouse(key)
 	default:
+		if key.kind == "machine" && e.soaking(key.name) {
+			e.wakes.renew(key) // nothing changes until its end, and that comes by the clock
+		}
 		e.wakes.set(key, e.now.Add(roundUp(d)), e.now)
 	}
 }

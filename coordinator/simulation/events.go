@@ -20,6 +20,7 @@ type deed struct {
 	machine bool // it needs one
 	object  bool // it needs one
 	patch   bool // it needs one
+	check   bool // it needs one, and its answer
 	do      func(e *Engine, ev *Event) error
 }
 
@@ -39,6 +40,7 @@ func init() {
 		"Resume":       {object: true, do: func(e *Engine, ev *Event) error { return e.pause(ev, false) }},
 		"Retry":        {object: true, do: (*Engine).retry},
 		"FailApply":    {machine: true, do: (*Engine).failApply},
+		"SetCheck":     {check: true, do: func(e *Engine, ev *Event) error { e.checker.set(ev.Check, *ev.Passes); return nil }},
 		"StopAll":      {do: func(e *Engine, _ *Event) error { e.stop(true); return nil }},
 		"ResumeAll":    {do: func(e *Engine, _ *Event) error { e.stop(false); return nil }},
 		"Delete":       {object: true, do: (*Engine).remove},
@@ -70,11 +72,30 @@ func (e *Engine) addEvents(events []Event) error {
 		case d.patch && ev.Patch == nil:
 			return &InputError{Field: field("patch"), Message: ev.Action + " needs a merge patch, such as {spec: {paused: true}}"}
 		}
+		if d.check {
+			if err := e.checkOf(&ev, field); err != nil {
+				return err
+			}
+		}
 		if err := e.named(&ev); err != nil {
 			return &InputError{Field: field(cmp.Or(map[bool]string{true: "machine"}[ev.Machine != ""], "object")), Message: err.Error()}
 		}
 		e.scripted++
 		e.queue.add(at, func() { e.happen(i, &ev) })
+	}
+	return nil
+}
+
+// checkOf says what is wrong with the answer that an event gives.
+func (e *Engine) checkOf(ev *Event, field func(string) string) error {
+	if ev.Check == "" {
+		return &InputError{Field: field("check"), Message: ev.Action + " needs the name of a check"}
+	}
+	if ev.Passes == nil {
+		return &InputError{Field: field("passes"), Message: ev.Action + " needs to say whether the check passes: true or false"}
+	}
+	if why := e.answerable(ev.Check); why != "" {
+		return &InputError{Field: field("check"), Message: why}
 	}
 	return nil
 }
@@ -159,6 +180,9 @@ func eventText(ev *Event) string {
 	text := ev.Object
 	if ev.Patch != nil {
 		text += " " + string(ev.Patch.Raw)
+	}
+	if ev.Check != "" && ev.Passes != nil {
+		text += fmt.Sprintf("check %q %s", ev.Check, map[bool]string{true: "passes", false: "does not pass"}[*ev.Passes])
 	}
 	if ev.Reason != "" {
 		text += " (" + ev.Reason + ")"

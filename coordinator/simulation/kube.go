@@ -123,15 +123,17 @@ type pods struct {
 	world *world
 }
 
-// List implements coreclient.PodInterface, for the pods of one node.
+// List implements coreclient.PodInterface, for the pods of one node, or all.
 func (p pods) List(_ context.Context, o metav1.ListOptions) (*corev1.PodList, error) {
 	selector, err := fields.ParseSelector(o.FieldSelector)
 	if err != nil {
 		return nil, fmt.Errorf("reading the field selector: %w", err)
 	}
-	node, _ := selector.RequiresExactMatch("spec.nodeName")
-	out := &corev1.PodList{}
-	for _, pod := range p.world.podsOf(node) {
+	out, all := &corev1.PodList{}, p.world.allPods
+	if node, one := selector.RequiresExactMatch("spec.nodeName"); one {
+		all = func() []*corev1.Pod { return p.world.podsOf(node) }
+	}
+	for _, pod := range all() {
 		out.Items = append(out.Items, *pod)
 	}
 	return out, nil

@@ -3,6 +3,7 @@ package simulation
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/refit-dev/refit/coordinator/fleet"
@@ -64,6 +65,15 @@ func (w *world) podsOf(node string) []*corev1.Pod {
 	slices.SortFunc(keys, compareKeys)
 	out := make([]*corev1.Pod, 0, len(keys))
 	for _, key := range keys {
+		out = append(out, w.pods[key])
+	}
+	return out
+}
+
+// allPods in the order of their names.
+func (w *world) allPods() []*corev1.Pod {
+	out := make([]*corev1.Pod, 0, len(w.pods))
+	for _, key := range slices.SortedFunc(maps.Keys(w.pods), compareKeys) {
 		out = append(out, w.pods[key])
 	}
 	return out

@@ -286,6 +286,23 @@ func (e *Engine) slotChanged(was, slot *v1alpha1.Slot) {
 	}
 }
 
+// soaking says that a machine is given back, and that its place is held until a time.
+func (e *Engine) soaking(machine string) bool {
+	_, soaks := e.soakEnd(machine)
+	return soaks
+}
+
+// soakEnd is when a machine that soaks will have soaked.
+func (e *Engine) soakEnd(machine string) (time.Time, bool) {
+	for _, s := range e.world.slots() {
+		if s.Machine == machine && s.State == v1alpha1.SlotVerifying && s.UncordonedTime != nil {
+			end := s.UncordonedTime.Add(e.soakOf(machine))
+			return end, end.After(e.now)
+		}
+	}
+	return time.Time{}, false
+}
+
 func (e *Engine) soakOf(machine string) time.Duration {
 	m := e.world.machines[machine]
 	if m == nil {

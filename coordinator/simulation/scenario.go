@@ -49,6 +49,8 @@ type Spec struct {
 	Releases []v1alpha1.KubernetesVersion `json:"releases,omitempty"`
 	// Durations of the phases.
 	Durations Durations `json:"durations,omitempty"`
+	// Checks that ask Prometheus, by name, and whether they pass. One that is not named passes.
+	Checks map[string]bool `json:"checks,omitempty"`
 	// Machines that are made up.
 	Machines []Generator `json:"machines,omitempty"`
 	// Events that happen by themselves.
@@ -116,6 +118,9 @@ type Event struct {
 	Object string `json:"object,omitempty"`
 	// Patch is a JSON merge patch.
 	Patch *runtime.RawExtension `json:"patch,omitempty"`
+	// Check by its name, and whether it passes from then on.
+	Check  string `json:"check,omitempty"`
+	Passes *bool  `json:"passes,omitempty"`
 	// Reason that an operation fails with.
 	Reason string `json:"reason,omitempty"`
 	// RolledBack says that a failed operation leaves the host as it was.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/refit-dev/refit/cli/simulate"
 	"github.com/refit-dev/refit/coordinator/simulation"
@@ -122,6 +123,7 @@ func (p *played) minute(action, machine string) int {
 const (
 	completed  = simulation.Completed
 	stoodStill = simulation.StoodStill
+	timedOut   = simulation.TimedOut
 )
 
 // facts are what has to be seen of each scenario, whatever its golden file says.
@@ -326,6 +328,37 @@ var facts = map[string]func(*played){
 		p.ends(completed, 2)
 		p.told("Wait", "w2", "CanaryPending", "w1")
 		assert.Greater(p, p.first("Reserve", "w2"), p.first("Release", "w1"))
+	},
+	"check-by-expression": func(p *played) {
+		p.ends(completed, 2)
+		p.told("Wait", "w1", "CheckFailed", `check "pods-ready" of MachineDeployment workers does not pass: the expression is false`)
+		change, goes := p.first("Event", ""), p.first("Reserve", "w1")
+		require.Greater(p, goes, change)
+		assert.LessOrEqual(p, p.entries[goes].Time.Sub(p.entries[change].Time), 10*time.Second, "that is how often it is asked")
+	},
+	"check-that-is-false": func(p *played) {
+		p.ends(stoodStill, 0)
+		p.told("Wait", "w1", "CheckFailed", "the expression is false")
+		p.never("Reserve", "w1", "w2", "w3")
+	},
+	"check-that-cannot-be-asked": func(p *played) {
+		p.ends(stoodStill, 0)
+		p.told("Wait", "w1", "CheckInvalid", "cannot be compiled")
+		p.told("Rollout", "", "CheckInvalid", "cannot be compiled")
+		p.never("Reserve", "w1", "w2", "w3")
+	},
+	"check-of-prometheus": func(p *played) {
+		p.ends(completed, 2)
+		p.told("Check", "", "Assumed", `"error-rate"`)
+		assert.Equal(p, 1, p.count("Check", ""))
+	},
+	"check-of-prometheus-by-scenario": func(p *played) {
+		p.ends(completed, 2)
+		assert.Equal(p, 30, p.minute("Reserve", "w1"))
+		assert.Equal(p, 30, p.minute("Reserve", "w2"))
+		assert.Equal(p, 120, p.minute("Reserve", "w3"))
+		assert.Equal(p, 0, p.count("Check", ""), "the scenario has the answer")
+		p.told("Wait", "w3", "CheckFailed", "the scenario says so")
 	},
 	"longest-durations": func(p *played) { p.ends(completed, 2); p.order("Done w5", "Done w1") },
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -82,6 +83,9 @@ func (e *Engine) waiting(m *v1alpha1.Machine, state string) Waiting {
 	}
 	if v, held := e.verdictOf(m.Name); held && state != StateFailed && state != StateInFlight {
 		w.Reason, w.Message = v.Reason, v.Message
+	}
+	if end, soaks := e.soakEnd(m.Name); soaks {
+		w.Reason, w.Message = string(v1alpha1.PhaseSoaking), "it has to stay well until "+end.UTC().Format(time.RFC3339)
 	}
 	w.Reason = cmp.Or(w.Reason, "Unknown")
 	return w

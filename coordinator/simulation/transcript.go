@@ -10,6 +10,7 @@ const (
 	ActionPlan     = "Plan"     // the host has planned and staged it; Reason is its disruption
 	ActionBlocked  = "Blocked"  // the host cannot plan it
 	ActionWait     = "Wait"     // what holds a machine back has changed
+	ActionCheck    = "Check"    // a check is taken to pass, since nobody says how Prometheus answers
 	ActionReserve  = "Reserve"  // a slot in the ledger
 	ActionCordon   = "Cordon"   // the node leaves scheduling
 	ActionDrain    = "Drain"    // the drain begins

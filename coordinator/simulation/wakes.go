@@ -15,6 +15,13 @@ type wakes struct {
 	at   map[wakeKey]time.Time
 	heap wakeHeap
 	idle map[wakeKey]int // how often it has looked since anything has changed
+	slow map[wakeKey]asked
+}
+
+// asked is when a controller wanted to look that has to wait for longer.
+type asked struct {
+	from  time.Time
+	every time.Duration
 }
 
 type wakeItem struct {
@@ -53,11 +60,17 @@ const (
 
 func (w *wakes) set(key wakeKey, at, now time.Time) {
 	if w.at == nil {
-		w.at, w.idle = map[wakeKey]time.Time{}, map[wakeKey]int{}
+		w.at, w.idle, w.slow = map[wakeKey]time.Time{}, map[wakeKey]int{}, map[wakeKey]asked{}
 	}
-	if n := w.idle[key]; n > slower && at.Sub(now) < slowest {
+	delete(w.slow, key)
+	if d := at.Sub(now); w.idle[key] > slower && d > 0 && d < slowest {
+		w.slow[key] = asked{from: now, every: d}
 		at = now.Add(slowest)
 	}
+	w.put(key, at)
+}
+
+func (w *wakes) put(key wakeKey, at time.Time) {
 	if known, ok := w.at[key]; ok && known.Equal(at) {
 		return
 	}
@@ -65,7 +78,13 @@ func (w *wakes) set(key wakeKey, at, now time.Time) {
 	heap.Push(&w.heap, wakeItem{at, key})
 }
 
-func (w *wakes) drop(key wakeKey) { delete(w.at, key) }
+func (w *wakes) drop(key wakeKey) {
+	delete(w.at, key)
+	delete(w.slow, key)
+}
+
+// renew says that the object waits for its time, and does not look in vain.
+func (w *wakes) renew(key wakeKey) { delete(w.idle, key) }
 
 // clean takes off the heap what was moved or dropped.
 func (w *wakes) clean() {
@@ -92,7 +111,7 @@ func (w *wakes) due(now time.Time) []wakeKey {
 	for at, ok := w.peek(); ok && !at.After(now); at, ok = w.peek() {
 		key := w.heap[0].key
 		heap.Pop(&w.heap)
-		delete(w.at, key)
+		w.drop(key)
 		w.idle[key]++
 		out = append(out, key)
 	}
@@ -100,8 +119,17 @@ func (w *wakes) due(now time.Time) []wakeKey {
 	return out
 }
 
-// fruitful says that something has changed.
-func (w *wakes) fruitful() { clear(w.idle) }
+// fruitful says that something has changed. Who was made to wait looks when it would have.
+func (w *wakes) fruitful(now time.Time) {
+	clear(w.idle)
+	for key, a := range w.slow {
+		looks := now.Sub(a.from)/a.every + 1
+		if at := a.from.Add(looks * a.every); at.Before(w.at[key]) {
+			w.put(key, at)
+		}
+	}
+	clear(w.slow)
+}
 
 // hopeless says that everybody who wants to look again has done so in vain, again and again.
 func (w *wakes) hopeless() bool {
