@@ -63,6 +63,7 @@ func crossed(rec journal.Record) (again upgrade.Step, crossed bool) {
 		case s.Kind == upgrade.StepStopSandboxes:
 			again = step
 		case s.Kind == upgrade.StepRestartUnit && again.Kind != "" && steps.IsRuntime(step.Unit):
+			again.MayBeGone = s.State != journal.StepDone
 			return again, true
 		}
 	}

@@ -130,6 +130,47 @@ func TestAControlPlaneThatMovedDoesNotGoBack(t *testing.T) {
 	assert.Equal(t, "version: 1.36.3\n", s.Files["/var/lib/kubelet/config.yaml"].Content, "the kubelet's configuration went back with it")
 }
 
+// Nothing was started by a runtime that never came up, and nothing can be stopped through it:
+// the old one is put back without the wait for sandboxes to end.
+func TestARuntimeThatDoesNotComeUpGivesWayToTheOldOne(t *testing.T) {
+	const unit = "containerd.service"
+	b := worker(t)
+	before := comparable(b.host.Snapshot())
+	broken := func() bool { return b.host.State.Packages["containerd"].Version == newRuntime+"-1" }
+	b.host.FailIf = func(label string) error {
+		if label == "restart "+unit && broken() {
+			b.host.Active[unit] = false
+			return errors.New("injected: " + label)
+		}
+		return nil
+	}
+	rec := b.finish()
+	require.Equal(t, journal.Failed, rec.State)
+	assert.Equal(t, upgrade.StepRestartUnit, rec.FailedStep)
+	assert.True(t, rec.RolledBack, rec.Message)
+	assert.Empty(t, rec.NotUndone)
+	assert.Equal(t, before, comparable(b.host.Snapshot()))
+	require.Equal(t, upgrade.StepStopSandboxes, rec.Rollback[0].Kind)
+	assert.Contains(t, rec.Rollback[0].Message, "does not answer")
+}
+
+// One that came up has perhaps started pods: that they are left behind is said.
+func TestSandboxesOfARuntimeThatCameUpAreInsistedOn(t *testing.T) {
+	b := worker(t)
+	again := b.failWhileForward(16, "restart kubelet.service")
+	b.host.FailIf = func(label string) error {
+		if err := again(label); err != nil {
+			b.host.Active["containerd.service"], b.host.Active[kubeletUnit] = false, false
+			return err
+		}
+		return nil
+	}
+	rec := b.finish()
+	require.Equal(t, journal.Failed, rec.State)
+	assert.False(t, rec.RolledBack)
+	assert.Contains(t, strings.Join(rec.NotUndone, "\n"), "StopSandboxes")
+}
+
 func TestARollbackThatFailsSaysSo(t *testing.T) {
 	b := worker(t)
 	b.host.FailIf = func(label string) error {

@@ -49,7 +49,9 @@ type Step struct {
 	Hook     string          `json:"hook,omitempty"`     // RunHook
 	Reason   string          `json:"reason,omitempty"`   // Reboot
 	Down     bool            `json:"down,omitempty"`     // RestartUnit: it did not run before and nothing here mends it, so it is tried and not insisted on
-	Expect   *Expectation    `json:"expect,omitempty"`   // Preflight, Verify
+	// MayBeGone is of a rollback's StopSandboxes: the runtime that was to come may never have come up.
+	MayBeGone bool         `json:"mayBeGone,omitempty"`
+	Expect    *Expectation `json:"expect,omitempty"` // Preflight, Verify
 
 	// Irreversible says why a step has no inverse, for steps that cannot be undone.
 	Irreversible string `json:"irreversible,omitempty"`

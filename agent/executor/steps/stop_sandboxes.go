@@ -3,9 +3,13 @@ package steps
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
+
+// runtimeGrace is how long a runtime may take to answer that had its time to come up before.
+const runtimeGrace = 10 * time.Second
 
 // StoppedUnit is the unit that a StopSandboxes step stops.
 func StoppedUnit(s upgrade.Step) string {
@@ -29,6 +33,9 @@ func stopSandboxes(ctx context.Context, r Run) (string, error) {
 			return "", fmt.Errorf("stopping %s: %w", unit, err)
 		}
 	}
+	if r.Step.MayBeGone && !runtimeAnswers(ctx, r) {
+		return "the container runtime does not answer, and has started nothing that could be stopped through it", nil
+	}
 	total := 0
 	err = await(ctx, r.Poll, func(ctx context.Context) error {
 		stopped, err := r.Host.Runtime.StopSandboxes(ctx)
@@ -42,4 +49,19 @@ func stopSandboxes(ctx context.Context, r Run) (string, error) {
 		return nil
 	})
 	return upgrade.Count(total, "sandbox", "sandboxes") + " stopped", err
+}
+
+// runtimeAnswers gives a runtime that may not have come up a short while to say something.
+// What the old one has left behind is found by the verification.
+func runtimeAnswers(ctx context.Context, r Run) bool {
+	grace := runtimeGrace
+	if deadline, bounded := ctx.Deadline(); bounded {
+		grace = min(grace, time.Until(deadline)/2)
+	}
+	ctx, cancel := context.WithTimeout(ctx, grace)
+	defer cancel()
+	return await(ctx, r.Poll, func(ctx context.Context) error {
+		_, _, err := r.Host.Runtime.Version(ctx)
+		return err //nolint:wrapcheck // nobody reads it
+	}) == nil
 }
