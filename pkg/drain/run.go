@@ -374,23 +374,30 @@ func (r *run) alarm() time.Time {
 	}
 	sooner(r.nodeAlarm())
 	for _, e := range r.entries {
-		switch {
-		case e.heldByBudget():
-			sooner(r.nextFallback)
-			if at := r.hopelessAt(e); !at.IsZero() {
-				sooner(at)
-			}
-		case e.state == stateBlocked && (e.comesBack || e.vain):
-			if at := r.hopelessAt(e); !at.IsZero() {
-				sooner(at)
-			}
-		case e.state == stateBlocked && !e.refused: // that one waits for news alone
-			sooner(e.next)
-		case e.state == stateLeaving && e.pod.DeletionTimestamp != nil && r.opts.SkipWaitForDeleteTimeout > 0:
-			sooner(e.pod.DeletionTimestamp.Add(r.opts.SkipWaitForDeleteTimeout + time.Millisecond))
+		for _, t := range r.alarms(e) {
+			sooner(t)
 		}
 	}
 	return at
+}
+
+// alarms are the times at which the clock alone changes something for one pod.
+func (r *run) alarms(e *entry) []time.Time {
+	var hopeless []time.Time
+	if at := r.hopelessAt(e); !at.IsZero() {
+		hopeless = append(hopeless, at)
+	}
+	switch {
+	case e.heldByBudget():
+		return append(hopeless, r.nextFallback)
+	case e.state == stateBlocked && (e.comesBack || e.vain):
+		return hopeless
+	case e.state == stateBlocked && !e.refused: // that one waits for news alone
+		return []time.Time{e.next}
+	case e.state == stateLeaving && e.pod.DeletionTimestamp != nil && r.opts.SkipWaitForDeleteTimeout > 0:
+		return []time.Time{e.pod.DeletionTimestamp.Add(r.opts.SkipWaitForDeleteTimeout + time.Millisecond)}
+	}
+	return nil
 }
 
 // stillThere says what is left; early is why the drain ends before its timeout, "" where it does not.

@@ -56,7 +56,8 @@ func TestAFailedOrAbortedTakeGivesTheNodeBackAtOnce(t *testing.T) {
 				away := 0
 				c.PrependReactor(verb, "nodes", func(k8stesting.Action) (bool, runtime.Object, error) {
 					n, err := c.Tracker().Get(corev1.SchemeGroupVersion.WithResource("nodes"), "", node)
-					if err != nil || !n.(*corev1.Node).Spec.Unschedulable || away == 4 {
+					cordoned := err == nil && n.(*corev1.Node).Spec.Unschedulable
+					if !cordoned || away == 4 {
 						return false, nil, nil
 					}
 					away++

@@ -23,8 +23,22 @@ func vain(b *policyv1.PodDisruptionBudget, pod *corev1.Pod, here []neighbour) (w
 	if !countsUnmanaged(b) || !lostWhenEvicted(b, pod) || never(b) && !allows(b, pod) {
 		return "", false
 	}
-	var lost, leaving int32
-	var alone, replaced bool // whether one of either kind has to ask the budget
+	lost, leaving, alone, replaced := weigh(b, here)
+	s := b.Status
+	switch {
+	case alone && s.DesiredHealthy > s.ExpectedPods-lost:
+		return fmt.Sprintf("budget %s needs %d of %d pods, and nothing makes others in place of %d on this node: it can never let all of them go, "+
+			"and so none of them is evicted; delete them, or let the budget allow more", b.Name, s.DesiredHealthy, s.ExpectedPods, lost), true
+	case replaced && s.DesiredHealthy >= s.ExpectedPods-leaving-1:
+		return fmt.Sprintf("nothing makes another pod in place of this one, and without it budget %s would let no other of this node go: "+
+			"it is evicted after them", b.Name), false
+	}
+	return "", false
+}
+
+// weigh counts the pods of a budget that nothing makes anew: all, and those whose eviction is under way; and says whether
+// one of them, or one that is replaced, has still to ask the budget.
+func weigh(b *policyv1.PodDisruptionBudget, here []neighbour) (lost, leaving int32, alone, replaced bool) {
 	for _, p := range here {
 		asks := !p.gone && hope(b, p.Pod) == "" && (ready(p.Pod) || !alwaysAllowsUnhealthy(b))
 		switch {
@@ -37,16 +51,7 @@ func vain(b *policyv1.PodDisruptionBudget, pod *corev1.Pod, here []neighbour) (w
 			}
 		}
 	}
-	s := b.Status
-	switch {
-	case alone && s.DesiredHealthy > s.ExpectedPods-lost:
-		return fmt.Sprintf("budget %s needs %d of %d pods, and nothing makes others in place of %d on this node: it can never let all of them go, "+
-			"and so none of them is evicted; delete them, or let the budget allow more", b.Name, s.DesiredHealthy, s.ExpectedPods, lost), true
-	case replaced && s.DesiredHealthy >= s.ExpectedPods-leaving-1:
-		return fmt.Sprintf("nothing makes another pod in place of this one, and without it budget %s would let no other of this node go: "+
-			"it is evicted after them", b.Name), false
-	}
-	return "", false
+	return lost, leaving, alone, replaced
 }
 
 // lostWhenEvicted: nothing makes another pod in place of this one, and nothing else is to be hoped for.
