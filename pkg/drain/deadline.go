@@ -79,7 +79,7 @@ func (r *run) deleteDue(ctx context.Context) {
 
 // deletionRefused says who has refused a deletion: a role, admission, or an API server that may let it pass later.
 func (r *run) deletionRefused(ctx context.Context, e *entry, err error) {
-	answer, after := classify(err)
+	answer, after := classify(err, e.pod)
 	if answer == answerForbidden {
 		allowed, reviewErr := may(ctx, r.client, "delete", "", e.pod.Namespace)
 		if reviewErr == nil && !allowed {

@@ -38,7 +38,11 @@ func TestARefusedDeletionEndsTheDrainAsABlockedOne(t *testing.T) {
 	}{
 		"by admission with a 403": {answer: forbidden("pods"), reason: drain.ReasonDeletionForbidden, says: "an admission webhook or policy refuses to let it be deleted past its budget"},
 		"by admission with a 422": {answer: refusal, reason: drain.ReasonDeletionForbidden, says: "the database is not to be touched"},
-		"by a role":               {answer: forbidden("pods"), denyAll: true, reason: drain.ReasonMissingPermission, says: "delete pods in namespace shop", permanent: true},
+		"by a webhook with a 404": {answer: &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 404, Message: "no ticket"}},
+			reason: drain.ReasonDeletionForbidden, says: "no ticket"},
+		"by a webhook with a 409": {answer: &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 409, Message: "a backup runs"}},
+			reason: drain.ReasonDeletionForbidden, says: "a backup runs"},
+		"by a role": {answer: forbidden("pods"), denyAll: true, reason: drain.ReasonMissingPermission, says: "delete pods in namespace shop", permanent: true},
 		"by an API server that fails for good": {answer: apierrors.NewInternalError(errors.New("etcd is away")), reason: drain.ReasonEvictionFailed,
 			says: "deleting it past its budget failed and is tried again"},
 	} {

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/refit-dev/refit/pkg/drain"
@@ -86,6 +87,16 @@ func TestAPodThatIsGoneBeforeItsEvictionCountsAsGone(t *testing.T) {
 	require.NoError(t, err)
 	assert.Zero(t, result.Evicted)
 	assert.Equal(t, 1, c.triesOf("a"))
+}
+
+func TestAPodWhoseNameAnotherOneHasTakenIsNoRefusal(t *testing.T) {
+	c := newCluster(t, pod("a"))
+	// In the API server's own words, which name the kind of a precondition and not its resource.
+	c.answers["a"] = []error{apierrors.NewConflict(schema.GroupResource{Resource: "Pod"}, "a", errors.New("the UID in the precondition does not match"))}
+	told := make(chan drain.Event, 10)
+	_, err := c.drain(t, drain.Options{Timeout: 5 * time.Second, Progress: only(drain.EventBlocked, told)})
+	require.NoError(t, err)
+	assert.Empty(t, told)
 }
 
 func TestAReplacedPodOfTheSameNameIsDrainedToo(t *testing.T) {
@@ -224,10 +235,15 @@ func TestAnAdmissionRefusalIsNotAMissingPermission(t *testing.T) {
 		answer error
 		reason string
 	}{
-		"a webhook's 403": {forbidden("pods"), drain.ReasonEvictionForbidden},
-		"a policy's 422":  {status(422), drain.ReasonEvictionForbidden},
-		"a webhook's 400": {status(400), drain.ReasonEvictionForbidden},
-		"a webhook's 418": {status(418), drain.ReasonEvictionForbidden},
+		"a webhook's 403":                           {forbidden("pods"), drain.ReasonEvictionForbidden},
+		"a policy's 422":                            {status(422), drain.ReasonEvictionForbidden},
+		"a webhook's 400":                           {status(400), drain.ReasonEvictionForbidden},
+		"a webhook's 418":                           {status(418), drain.ReasonEvictionForbidden},
+		"a webhook's 404":                           {status(404), drain.ReasonEvictionForbidden},
+		"a webhook's 409":                           {status(409), drain.ReasonEvictionForbidden},
+		"a webhook's own not found":                 {apierrors.NewNotFound(corev1.Resource("tickets"), "a"), drain.ReasonEvictionForbidden},
+		"a webhook's own conflict":                  {apierrors.NewConflict(corev1.Resource("tickets"), "a", errors.New("it is open")), drain.ReasonEvictionForbidden},
+		"a proxy's 404 is not":                      {apierrors.NewGenericServerResponse(404, "post", corev1.Resource("pods"), "a", "no such page", 0, true), drain.ReasonEvictionFailed},
 		"a credential that is being renewed is not": {status(401), drain.ReasonEvictionFailed},
 		"a request that timed out is not":           {status(408), drain.ReasonEvictionFailed},
 		"a server that is overloaded is not":        {status(503), drain.ReasonEvictionFailed},

@@ -32,14 +32,15 @@ const (
 	answerFailed      answer = "failed"      // anything else, such as a connection refused
 )
 
-// classify reads an eviction's error by its status, never by its text.
-func classify(err error) (answer, time.Duration) {
+// classify reads the error of an eviction or a deletion by its status, never by its text. A webhook
+// may refuse with whichever code it likes: that the pod is gone or has changed is said of the pod alone.
+func classify(err error, pod *corev1.Pod) (answer, time.Duration) {
 	switch {
 	case err == nil:
 		return answerEvicted, 0
-	case apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(err) && about(err, pod):
 		return answerGone, 0
-	case apierrors.IsConflict(err):
+	case apierrors.IsConflict(err) && about(err, pod):
 		return answerConflict, 0
 	case apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause):
 		return answerBudget, retryAfter(err)
@@ -51,12 +52,25 @@ func classify(err error) (answer, time.Duration) {
 		return answerBusy, retryAfter(err)
 	}
 	switch code := codeOf(err); {
+	case apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) && (code == http.StatusNotFound || code == http.StatusConflict):
+		return answerFailed, retryAfter(err) // of something on the way, not of the API server
 	case code == http.StatusInternalServerError:
 		return answerServerError, retryAfter(err)
 	case code >= 400 && code < 500 && code != http.StatusUnauthorized && code != http.StatusRequestTimeout:
 		return answerRefused, 0
 	}
 	return answerFailed, retryAfter(err)
+}
+
+// about says that the API server speaks of this pod, in its own words.
+func about(err error, pod *corev1.Pod) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
+		return false
+	}
+	d := status.Status().Details
+	// Pod is what it says of a precondition on the uid, and pods of everything else.
+	return d != nil && d.Group == "" && (d.Kind == "pods" || d.Kind == "Pod") && d.Name == pod.Name
 }
 
 func codeOf(err error) int32 {
@@ -112,10 +126,10 @@ func evict(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod) er
 func deletePod(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod) error {
 	uid := pod.UID
 	err := client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		return fmt.Errorf("deleting pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	if answer, _ := classify(err, pod); answer == answerEvicted || answer == answerGone || answer == answerConflict {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("deleting pod %s/%s: %w", pod.Namespace, pod.Name, err)
 }
 
 // may asks whether the role of this client has a verb on pods: it tells a missing role from an admission's refusal.

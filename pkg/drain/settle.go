@@ -9,7 +9,7 @@ import (
 // settle takes in the answer to one eviction. It returns an error only when the whole drain has to end.
 func (r *run) settle(ctx context.Context, a attempt) error {
 	r.inFlight--
-	answer, after := classify(a.err)
+	answer, after := classify(a.err, a.pod)
 	if answer == answerEvicted {
 		r.result.Evicted++
 		r.returns.left(a.pod)

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -361,11 +362,27 @@ func otherUID(t *testing.T, w *world) {
 		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}},
 	})
 	require.ErrorContains(t, err, "UID in the precondition", "the API server keeps the precondition that a drain sends")
+	preconditions := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}
+	aboutPod(t, err, 409, "db-0")
+	aboutPod(t, s.client.CoreV1().Pods(s.name).Delete(t.Context(), "db-0", preconditions), 409, "db-0")
+	aboutPod(t, s.client.CoreV1().Pods(s.name).Delete(t.Context(), "db-1", preconditions), 404, "db-1")
+	aboutPod(t, s.evictDry(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "db-1"}}), 404, "db-1")
 	_, err = s.drain(drain.Options{Timeout: 5 * time.Second})
 	require.NoError(t, err)
 	now, err := s.client.CoreV1().Pods(s.name).Get(t.Context(), "db-0", metav1.GetOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, second.UID, now.UID)
+}
+
+// aboutPod is how a drain tells the API server's word of a pod from a webhook's refusal with the same code.
+func aboutPod(t *testing.T, err error, code int32, name string) {
+	t.Helper()
+	var status apierrors.APIStatus
+	require.ErrorAs(t, err, &status)
+	require.NotNil(t, status.Status().Details)
+	assert.Equal(t, code, status.Status().Code)
+	assert.Contains(t, []string{"pods", "Pod"}, status.Status().Details.Kind)
+	assert.Equal(t, name, status.Status().Details.Name)
 }
 
 // neverBelowBudget watches from outside: an eviction is accepted only while the budget has room.
