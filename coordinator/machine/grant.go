@@ -19,6 +19,9 @@ func (r *Reconciler) grant(ctx context.Context, s *scope) (outcome, error) {
 	if accepted(s, slot) {
 		return r.advance(ctx, s, func(slot *v1alpha1.Slot) { slot.State = v1alpha1.SlotAccepted })
 	}
+	if wentAwayIn(slot, s.node()) {
+		return stop, nil // its return brings the next pass, or the moment at which the slot is taken back
+	}
 	if g := s.status().Grant; g == nil || g.ID != slot.GrantID || g.Void {
 		s.status().Grant = &v1alpha1.Grant{
 			ID: slot.GrantID, AssignmentID: slot.AssignmentID, PlanHash: slot.PlanHash, Epoch: r.Ledger.Epoch(s.key.Namespace),

@@ -70,6 +70,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.link,     // the Node of the machine, and whether it is still the same one
 		r.forget,   // a person has given up the host in its slot
 		r.retry,    // a new spec or a retry clears failures
+		r.welcome,  // a host that was lost before it began is back
 		r.withdraw, // a slot not accepted yet that is no longer wanted
 		r.giveWay,  // a person's uncordon in the middle of an operation
 		r.drain,    // Reserved: cordon, drain

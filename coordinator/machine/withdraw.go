@@ -14,14 +14,17 @@ import (
 // withdraw takes back a slot that the agent has not accepted, when what it was given
 // for no longer stands. An accepted operation is never revoked.
 func (r *Reconciler) withdraw(ctx context.Context, s *scope) (outcome, error) {
-	slot := s.slot()
-	if slot == nil || (slot.State != v1alpha1.SlotReserved && slot.State != v1alpha1.SlotGranted) {
-		return goOn, nil
-	}
-	if accepted(s, slot) {
+	if !unbegun(s) {
 		return goOn, nil
 	}
 	why := r.withdrawal(s)
+	if why == nil && !s.slot().DrainsOnly {
+		silent, recorded := r.wentSilent(s)
+		if silent != nil && !recorded {
+			return again, nil
+		}
+		why = silent
+	}
 	if why == nil {
 		s.lookAtTheClose()
 		return goOn, nil

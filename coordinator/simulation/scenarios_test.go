@@ -237,6 +237,11 @@ var facts = map[string]func(*played){
 		p.never("Grant", "w5")
 		p.order("Done w2")
 	},
+	"lost-before-it-begins": func(p *played) {
+		p.ends(completed, 1)
+		p.told("TakeBack", "w1", "SlotTakenBack", "the node was lost before the host began")
+		assert.Less(p, p.first("TakeBack", "w1"), p.first("Grant", "w1"), "no grant is written for a host that is away")
+	},
 	"paused-itself-takes-back-what-drains": func(p *played) {
 		assert.Equal(p, stoodStill, p.sum.Outcome)
 		p.told("TakeBack", "w2", "SlotTakenBack", "the rollout paused itself after 1 failed: w1")
