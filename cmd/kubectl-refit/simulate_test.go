@@ -23,6 +23,18 @@ metadata: {name: workers}
 spec: {selector: {matchLabels: {pool: workers}}, template: {spec: {versions: {kubelet: v1.37.2}}}}
 `
 
+const conflicting = `---
+apiVersion: refit.dev/v1alpha1
+kind: MachineDeployment
+metadata: {name: a}
+spec: {selector: {matchLabels: {pool: workers}}, template: {spec: {versions: {kubelet: v1.37.2}}}}
+---
+apiVersion: refit.dev/v1alpha1
+kind: MachineDeployment
+metadata: {name: b}
+spec: {selector: {matchLabels: {pool: workers}}, template: {spec: {versions: {kubelet: v1.37.2}}}}
+`
+
 const checked = `---
 apiVersion: refit.dev/v1alpha1
 kind: MachineDeployment
@@ -44,6 +56,8 @@ func TestASimulationSaysHowItEndedByItsExitCode(t *testing.T) {
 		"completed":                   {scenarioText, nil, 0, "Completed", ""},
 		"wide":                        {scenarioText, []string{"-o", "wide"}, 0, "2030-01-07T08:00:30Z", ""},
 		"stands still":                {edit("spec:\n", "spec:\n  events: [{at: 0s, action: StopAll}]\n"), nil, usage.ExitRefused, "StoodStill", "stands still: 2 machines not there yet; w1: the stop switch"},
+		"an event after the end":      {edit("spec:\n", "spec:\n  until: 2h\n  events: [{at: 1000h, action: Cordon, machine: w1}]\n"), nil, 0, "Completed", ""},
+		"two deployments of one":      {edit("pool: workers}}, template", "pool: nobody}}, template") + conflicting, nil, usage.ExitRefused, "StoodStill", "stands still: 2 MachineDeployments not there yet; MachineDeployment/a: "},
 		"not at its end in time":      {edit("spec:\n", "spec:\n  until: 1m\n"), nil, usage.ExitRefused, "TimedOut", "the simulated time is over"},
 		"an unknown field":            {edit("count: 2", "number: 2"), nil, usage.ExitCode, "", "stdin:6: spec.machines[1].number: unknown field"},
 		"no duration":                 {edit("spec:\n", "spec:\n  durations: {drain: soon}\n"), nil, usage.ExitCode, "", `stdin:4: spec.durations.drain: "soon" is no duration: give a duration such as 90s`},
@@ -80,6 +94,11 @@ func TestASimulationForProgramsIsOneObjectALine(t *testing.T) {
 		}
 		require.NoError(t, json.Unmarshal([]byte(line), &entry), line)
 		assert.NotEmpty(t, entry.Time)
+		var keys map[string]any
+		require.NoError(t, json.Unmarshal([]byte(line), &keys), line)
+		for _, key := range []string{"time", "action", "machine", "reason", "message"} {
+			assert.IsType(t, "", keys[key], "%s of %s", key, line)
+		}
 		assert.Equal(t, i == len(lines)-1, entry.Action == "Summary")
 	}
 	assert.Contains(t, lines[len(lines)-1], `"outcome":"Completed"`)
