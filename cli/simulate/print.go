@@ -88,16 +88,14 @@ func Offset(d time.Duration) string {
 
 // summary is the last line for programs.
 type summary struct {
-	Time   time.Time `json:"time"`
-	Action string    `json:"action"`
-	Reason string    `json:"reason"`
+	simulation.Entry
 	simulation.Summary
 }
 
 // Summary prints what a simulation comes to, at the simulated time now.
 func (p *Printer) Summary(s simulation.Summary, now time.Time) {
 	if p.Format == "json" {
-		p.json(summary{Time: now, Action: simulation.ActionSummary, Reason: string(s.Outcome), Summary: s})
+		p.json(summary{simulation.Entry{Time: now, Action: simulation.ActionSummary, Reason: string(s.Outcome)}, s})
 		return
 	}
 	var b strings.Builder
@@ -140,8 +138,9 @@ func (p *Printer) waiting(list []simulation.Waiting) {
 		return
 	}
 	p.write("\nNot there yet:\n")
-	for _, w := range list[:min(len(list), mostWaiting)] {
-		p.write(fmt.Sprintf("  %-*s %-10s %-*s %s\n", widthMachine, w.Machine, w.State, widthReason, w.Reason, w.Message))
+	for i := range list[:min(len(list), mostWaiting)] {
+		w := &list[i]
+		p.write(fmt.Sprintf("  %-*s %-10s %-*s %s\n", widthMachine, w.Name(), w.State, widthReason, w.Reason, w.Message))
 	}
 	if more := len(list) - mostWaiting; more > 0 {
 		p.write(fmt.Sprintf("  and %d more\n", more))

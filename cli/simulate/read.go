@@ -35,7 +35,8 @@ func Read(files []string, namespace string, stdin io.Reader) (simulation.Scenari
 	if err != nil {
 		return s, err
 	}
-	r := &reader{scenario: &s}
+	r := &reader{scenario: &s, objects: map[string]*manifest.Object{}}
+	s.Where = r.where
 	for i := range objects {
 		if err := r.add(&objects[i]); err != nil {
 			return s, err
@@ -48,6 +49,7 @@ type reader struct {
 	scenario   *simulation.Scenario
 	simulation *manifest.Object
 	first      *manifest.Object // of those that have the namespace
+	objects    map[string]*manifest.Object
 }
 
 func (r *reader) add(o *manifest.Object) error {
@@ -78,6 +80,19 @@ func (r *reader) add(o *manifest.Object) error {
 	return o.Errorf("kind", "%s is not read here", o.Kind)
 }
 
+// where is the file and line of a field, or of what it would be in where it is not written.
+func (r *reader) where(object, field string) string {
+	o := r.simulation
+	if object != "" {
+		o = r.objects[object]
+	}
+	if o == nil {
+		return ""
+	}
+	at := o.Errorf(field, "")
+	return fmt.Sprintf("%s:%d", at.File, at.Line)
+}
+
 // object is a pointer to a typed object.
 type object[T any] interface {
 	*T
@@ -90,6 +105,11 @@ func take[T any, P object[T]](r *reader, o *manifest.Object, list *[]T, ours boo
 		return err
 	}
 	P(&of).SetNamespace(o.Meta.Namespace)
+	name := o.Meta.Name
+	if o.Kind == "Pod" || o.Kind == "PodDisruptionBudget" {
+		name = o.Meta.Namespace + "/" + name
+	}
+	r.objects[o.Kind+"/"+name] = o
 	if ours {
 		if r.first == nil {
 			r.first, r.scenario.Namespace = o, o.Meta.Namespace

@@ -85,18 +85,26 @@ func badScenario(err error) error {
 func notArrived(sum simulation.Summary) error {
 	switch sum.Outcome {
 	case simulation.StoodStill:
-		return refused{fmt.Sprintf("the rollout stands still: %s not there yet; %s", status.Count(len(sum.Waiting), "machine"), firstOf(sum))}
+		return refused{fmt.Sprintf("the rollout stands still: %s not there yet; %s", whoWaits(sum), firstOf(sum))}
 	case simulation.TimedOut:
-		return refused{fmt.Sprintf("the simulated time is over: %s not there yet; give more with spec.until of the Simulation, or see what they wait for", status.Count(len(sum.Waiting), "machine"))}
+		return refused{fmt.Sprintf("the simulated time is over: %s not there yet; give more with spec.until of the Simulation, or see what they wait for", whoWaits(sum))}
 	case simulation.Completed:
 	}
 	return nil
+}
+
+// whoWaits counts what has not arrived: machines, or MachineDeployments where all machines have.
+func whoWaits(sum simulation.Summary) string {
+	if len(sum.Waiting) > 0 && sum.Waiting[0].MachineDeployment != "" {
+		return status.Count(len(sum.Waiting), "MachineDeployment")
+	}
+	return status.Count(len(sum.Waiting), "machine")
 }
 
 func firstOf(sum simulation.Summary) string {
 	if len(sum.Waiting) == 0 {
 		return "see the transcript"
 	}
-	w := sum.Waiting[0]
-	return fmt.Sprintf("%s: %s", w.Machine, w.Message)
+	w := &sum.Waiting[0]
+	return fmt.Sprintf("%s: %s", w.Name(), w.Message)
 }

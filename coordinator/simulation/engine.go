@@ -31,6 +31,7 @@ type Engine struct {
 	board      *board.Board
 	durations  *durations
 	check      func(kind string, object, old map[string]any) error
+	where      func(object, field string) string
 
 	machines    *machine.Reconciler
 	rollout     *rollout.Reconciler
@@ -69,11 +70,16 @@ type todo struct {
 
 // New prepares a scenario. The entries of its transcript go to sink, in the order of time.
 func New(s Scenario, sink func(Entry)) (*Engine, error) {
+	e, err := newEngine(s, sink)
+	return e, located(err, s.Where)
+}
+
+func newEngine(s Scenario, sink func(Entry)) (*Engine, error) {
 	if sink == nil {
 		sink = func(Entry) {}
 	}
 	e := &Engine{
-		spec: s.Spec, start: DefaultStart, check: s.Check, sink: sink, settled: func() {},
+		spec: s.Spec, start: DefaultStart, check: s.Check, where: s.Where, sink: sink, settled: func() {},
 		hosts: map[string]*host{}, pending: map[types.NamespacedName]func(){},
 		todo:   todo{machines: map[string]bool{}, hosts: map[string]bool{}, deployments: map[string]bool{}},
 		counts: newCounts(),
@@ -166,7 +172,7 @@ func (e *Engine) Run(ctx context.Context) (Summary, error) {
 	ctx = logr.NewContext(ctx, logr.Discard())
 	outcome := e.run(ctx)
 	if e.err != nil {
-		return Summary{}, e.err
+		return Summary{}, located(e.err, e.where)
 	}
 	return e.sum(outcome), ctx.Err()
 }

@@ -1,11 +1,13 @@
 package simulation
 
-import "fmt"
+import "errors"
 
 // InputError says what is wrong with a scenario: the object, its field, and what to do.
 type InputError struct {
 	// Object such as Simulation/pool or Machine/w1; "" for the Simulation.
 	Object, Field, Message string
+	// Where it was read, such as pool.yaml:12; "" where nothing was.
+	Where string
 }
 
 // Error implements error.
@@ -14,8 +16,21 @@ func (e *InputError) Error() string {
 	if object == "" {
 		object = Kind
 	}
-	if e.Field == "" {
-		return fmt.Sprintf("%s: %s", object, e.Message)
+	text := object + ": " + e.Message
+	if e.Field != "" {
+		text = object + ": " + e.Field + ": " + e.Message
 	}
-	return fmt.Sprintf("%s: %s: %s", object, e.Field, e.Message)
+	if e.Where != "" {
+		text = e.Where + ": " + text
+	}
+	return text
+}
+
+// located says where what is wrong was read.
+func located(err error, where func(object, field string) string) error {
+	var input *InputError
+	if where != nil && errors.As(err, &input) && input.Where == "" {
+		input.Where = where(input.Object, input.Field)
+	}
+	return err
 }

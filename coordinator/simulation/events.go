@@ -80,6 +80,9 @@ func (e *Engine) addEvents(events []Event) error {
 		if err := e.named(&ev); err != nil {
 			return &InputError{Field: field(cmp.Or(map[bool]string{true: "machine"}[ev.Machine != ""], "object")), Message: err.Error()}
 		}
+		if at.After(e.until) {
+			continue // nobody waits for what is not played any more
+		}
 		e.scripted++
 		e.queue.add(at, func() { e.happen(i, &ev) })
 	}

@@ -137,6 +137,8 @@ type Scenario struct {
 	Nodes       []corev1.Node
 	Pods        []corev1.Pod
 	PodBudgets  []policyv1.PodDisruptionBudget
+	// Where a field was read, such as pool.yaml:12, by the object as an InputError has it; nil: nowhere.
+	Where func(object, field string) string
 	// Check judges an object of Refit's that an event has changed, as the API server would; nil: none is.
 	Check func(kind string, object, old map[string]any) error
 }

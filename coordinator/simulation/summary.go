@@ -52,7 +52,7 @@ func (e *Engine) sum(outcome Outcome) Summary {
 	if len(s.Waiting) == 0 {
 		for _, d := range e.unfinished() {
 			c := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionProgressing)
-			s.Waiting = append(s.Waiting, Waiting{Machine: "MachineDeployment/" + d.Name, State: StateFailed, Reason: c.Reason, Message: c.Message})
+			s.Waiting = append(s.Waiting, Waiting{MachineDeployment: d.Name, State: StateFailed, Reason: c.Reason, Message: c.Message})
 		}
 	}
 	return s

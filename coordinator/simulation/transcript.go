@@ -38,9 +38,9 @@ const (
 type Entry struct {
 	Time    time.Time `json:"time"`
 	Action  string    `json:"action"`
-	Machine string    `json:"machine,omitempty"`
-	Reason  string    `json:"reason,omitempty"`
-	Message string    `json:"message,omitempty"`
+	Machine string    `json:"machine"`
+	Reason  string    `json:"reason"`
+	Message string    `json:"message"`
 }
 
 // Outcome is how a simulation ended.
@@ -72,14 +72,24 @@ type Summary struct {
 	Evictions   int    `json:"evictions"`
 	// MostUnavailable machines at one time.
 	MostUnavailable int `json:"mostUnavailable"`
-	// Waiting are the machines that have not arrived, and what each waits for.
+	// Waiting are the machines that have not arrived, and what each waits for; where all have,
+	// the MachineDeployments whose rollout is in trouble by itself.
 	Waiting []Waiting `json:"waiting,omitempty"`
 }
 
-// Waiting is a machine that has not arrived.
+// Waiting is a machine that has not arrived, or a MachineDeployment.
 type Waiting struct {
-	Machine string `json:"machine"`
-	State   string `json:"state"`
-	Reason  string `json:"reason"`
-	Message string `json:"message"`
+	Machine           string `json:"machine,omitempty"`
+	MachineDeployment string `json:"machineDeployment,omitempty"`
+	State             string `json:"state"`
+	Reason            string `json:"reason"`
+	Message           string `json:"message"`
+}
+
+// Name is the machine's, or that of the MachineDeployment with its kind.
+func (w *Waiting) Name() string {
+	if w.MachineDeployment != "" {
+		return "MachineDeployment/" + w.MachineDeployment
+	}
+	return w.Machine
 }
