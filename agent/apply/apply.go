@@ -94,7 +94,7 @@ func (a *Applier) Accept(ctx context.Context, machine *v1alpha1.Machine, plan up
 		return upgrade.Operation{}, &upgrade.Blocked{Reason: r.Reason, Message: r.Message, Terminal: r.Terminal}
 	}
 	plan = outcome.Frozen.Plan
-	release, err := files.Lock(a.LockFile)
+	release, err := a.lock(ctx)
 	if err != nil {
 		return upgrade.Operation{}, err
 	}
@@ -107,6 +107,21 @@ func (a *Applier) Accept(ctx context.Context, machine *v1alpha1.Machine, plan up
 	acceptor := accept.Acceptor{Records: a.Store, API: self{}}
 	_, err = acceptor.Accept(ctx, accept.Request{Operation: op, BootID: a.BootID})
 	return op, err
+}
+
+// lock waits for another command that is just granting, which takes it no time to speak of.
+func (a *Applier) lock(ctx context.Context) (release func(), err error) {
+	for range 20 {
+		if release, err = files.Lock(a.LockFile); !errors.Is(err, files.ErrLocked) {
+			return release, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(a.poll()):
+		}
+	}
+	return release, err
 }
 
 // grant is one that the host gives itself, judged as one of a coordinator.

@@ -208,7 +208,8 @@ func TestNothingIsGrantedBesideSomebodyWhoIsGranting(t *testing.T) {
 	require.NoError(t, err)
 	_, err = a.Accept(t.Context(), &v1alpha1.Machine{}, plan(t, "local-a"))
 	require.ErrorIs(t, err, files.ErrLocked)
-	release()
+	a.Poll = time.Second // so it waits for its turn
+	time.AfterFunc(time.Millisecond, release)
 	accepted(t, a, "local-a")
 }
 

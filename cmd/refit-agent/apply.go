@@ -170,28 +170,59 @@ func (a *applying) apply(ctx context.Context, document setup.Document) error {
 		a.say("Operation %s of this file has no outcome yet: following it.\n", underWay.ID)
 		return a.follow(ctx, *underWay)
 	}
+	op, err := a.begin(ctx, document, id)
+	if op == nil && !declined(err) {
+		if underWay = a.begunMeanwhile(id); underWay != nil {
+			a.say("Operation %s of this file was begun by another command meanwhile: following it.\n", underWay.ID)
+			return a.follow(ctx, *underWay)
+		}
+	}
+	if op == nil {
+		return err
+	}
+	a.say("Operation %s begins. It goes on without this command; to follow it again, apply the same file.\n", op.ID)
+	return a.follow(ctx, *op)
+}
+
+// begin has the host accept an operation; nil where there is nothing to do, or an error.
+func (a *applying) begin(ctx context.Context, document setup.Document, id string) (*upgrade.Operation, error) {
 	draft, err := a.plan(ctx, document)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(draft.Plan.Steps) == 0 {
 		a.result.State = apply.UpToDate
-		return nil
+		return nil, nil //nolint:nilnil // there is nothing to do
 	}
 	if err := a.permitted(ctx, draft); err != nil {
-		return a.refused(err)
+		return nil, a.refused(err)
 	}
 	a.notices(draft, id)
 	if !a.yes && !confirmed(a.in, a.screen, "\nDo this now?") {
-		return a.refused(&upgrade.Blocked{Reason: apply.ReasonNotConfirmed, Message: "nothing was changed", Terminal: true})
+		return nil, a.refused(&upgrade.Blocked{Reason: apply.ReasonNotConfirmed, Message: "nothing was changed", Terminal: true})
 	}
 	a.say("\nStaging: packages and images are fetched and checked, which disturbs nothing.")
 	op, err := a.applier.Accept(ctx, draft.Machine, draft.Plan)
 	if err != nil {
-		return a.refused(err)
+		return nil, a.refused(err)
 	}
-	a.say("Operation %s begins. It goes on without this command; to follow it again, apply the same file.\n", op.ID)
-	return a.follow(ctx, op)
+	return &op, nil
+}
+
+func declined(err error) bool {
+	blocked := upgrade.IsBlocked(err)
+	return blocked != nil && blocked.Reason == apply.ReasonNotConfirmed
+}
+
+// begunMeanwhile is an operation of the same file that another command has begun since this
+// one looked: whatever was planned beside it counts for nothing.
+func (a *applying) begunMeanwhile(id string) *upgrade.Operation {
+	underWay, err := a.applier.UnderWay(id)
+	if err != nil || underWay == nil {
+		return nil
+	}
+	a.result.State, a.result.Plan, a.result.Refusal = "", nil, nil
+	return underWay
 }
 
 // plan shows what is to be done.

@@ -36,6 +36,7 @@ type applyHost struct {
 	refusal   *upgrade.Blocked
 	situation apply.Situation
 	run       func(j *journal.Journal)
+	meanwhile func(draft setup.Draft) // another command, while this one plans
 	started   int
 	planned   int
 }
@@ -60,6 +61,16 @@ func newApplyHost(t *testing.T) *applyHost {
 
 func (h *applyHost) Plan(_ context.Context, document setup.Document, _ setup.Statement) (setup.Draft, error) {
 	h.planned++
+	if h.meanwhile != nil {
+		whole := h.steps
+		h.meanwhile(h.draft(document))
+		run := h.run
+		h.run = func(j *journal.Journal) { h.steps = whole; run(j) }
+	}
+	return h.draft(document), nil
+}
+
+func (h *applyHost) draft(document setup.Document) setup.Draft {
 	id, err := document.AssignmentID()
 	require.NoError(h.t, err)
 	p := upgrade.Plan{AssignmentID: id, Type: v1alpha1.OperationUpgrade, Disruption: v1alpha1.DisruptionNone, Steps: h.steps}
@@ -75,7 +86,7 @@ func (h *applyHost) Plan(_ context.Context, document setup.Document, _ setup.Sta
 	for _, s := range p.Steps {
 		item.Steps = append(item.Steps, preview.Step{Description: s.Describe(), Step: s})
 	}
-	return setup.Draft{Machine: &v1alpha1.Machine{}, Plan: p, List: preview.PlanList{Items: []preview.MachinePlan{item}}}, nil
+	return setup.Draft{Machine: &v1alpha1.Machine{}, Plan: p, List: preview.PlanList{Items: []preview.MachinePlan{item}}}
 }
 
 func (h *applyHost) Situation(_ context.Context, draft setup.Draft, drained bool) (apply.Situation, error) {
@@ -237,6 +248,39 @@ func TestApplyingTheFileAgainGoesOnWithWhatHasStopped(t *testing.T) {
 	assert.Zero(t, code, says)
 	assert.Contains(t, out, "has no outcome yet: following it")
 	assert.Equal(t, 1, h.planned, "what is under way is not planned again")
+}
+
+// Two people, or one who is impatient: the second command looked before the first one's
+// operation was there, and planned beside it.
+func TestAFileThatIsAppliedTwiceAtOnceIsFollowedByTheSecond(t *testing.T) {
+	for name, change := range map[string]func(h *applyHost){
+		"and was planned before":           func(*applyHost) {},
+		"and could not be planned beside":  func(h *applyHost) { h.refusal = &upgrade.Blocked{Reason: "PackageLockHeld", Message: "m"} },
+		"and has nothing left to be begun": func(h *applyHost) { h.steps = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newApplyHost(t)
+			var first upgrade.Operation
+			h.meanwhile = func(draft setup.Draft) {
+				h.meanwhile = nil
+				var err error
+				first, err = h.applier.Accept(t.Context(), draft.Machine, draft.Plan)
+				require.NoError(t, err)
+				change(h)
+			}
+			out, says, code := h.apply("--yes", "-o", "json")
+			require.Zero(t, code, says)
+			var result applyResult
+			require.NoError(t, json.Unmarshal([]byte(out), &result), "%s", out)
+			assert.Equal(t, apply.Successful, result.State)
+			assert.Nil(t, result.Refusal)
+			assert.Nil(t, result.Plan, "it is not what is carried out")
+			if assert.NotNil(t, result.Operation) {
+				assert.Equal(t, first.ID, result.Operation.ID)
+			}
+			assert.Contains(t, says, "begun by another command meanwhile: following it")
+		})
+	}
 }
 
 func TestAFailureIsRememberedByTheNextApply(t *testing.T) {

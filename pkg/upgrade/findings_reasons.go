@@ -21,6 +21,7 @@ const (
 	FindingKubectlLeft    = "KubectlLeftAlone"
 	FindingDrainSkipped   = "DrainSkipped"
 	FindingKubeadmMissing = ReasonKubeadmMissing
+	FindingNotJoined      = "NotJoined"
 	FindingOverruled      = "KubeletSettingOverruled"
 	FindingNodeIgnored    = "NodeSettingsIgnored"
 

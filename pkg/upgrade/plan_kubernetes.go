@@ -61,9 +61,19 @@ func (p *planner) kubeadm() error {
 			return err
 		}
 	}
+	if p.neverJoined() {
+		p.find(info(FindingNotJoined, "this host has no /etc/kubernetes/kubelet.conf, so kubeadm has not joined it to a cluster and would find nothing to upgrade: its kubelet is moved without kubeadm upgrade node"))
+		return nil
+	}
 	p.add(p.kubeadmStep(version))
 	p.disturb(p.kubeadmDisruption())
 	return nil
+}
+
+// neverJoined says that kubeadm upgrade node has nothing to work with: the facts of a host
+// that was looked at have a node wherever there is a kubeconfig of kubeadm's.
+func (p *planner) neverJoined() bool {
+	return !p.want.controlPlaneChanges && !p.in.Estimate && p.in.Facts.Node == nil && p.probeFailed("node") == ""
 }
 
 // kubeadmTarget is the version kubeadm works towards, and whether it has work. A

@@ -44,6 +44,31 @@ func TestAKubeletThatDoesNotComeUpGivesWayToTheOldOne(t *testing.T) {
 	assert.Equal(t, was, m.look())
 }
 
+// A new runtime that does not come up gives way to the old one, without a wait for
+// sandboxes that nobody can stop.
+func TestARuntimeThatDoesNotComeUpGivesWayToTheOldOne(t *testing.T) {
+	m := realHost(t)
+	const dir = "/etc/systemd/system/containerd.service.d"
+	m.write(dir+"/90-old.conf", "[Service]\nExecStartPre=/bin/sh -c 'containerd --version | grep -Eq \" v?1[.]\"'\n")
+	m.sh("systemctl daemon-reload")
+	defer m.sh("rm " + dir + "/90-old.conf; systemctl daemon-reload")
+	was := m.look()
+	require.NoError(t, was.at(before), "the tests before leave the host at its first versions")
+	plan := sealed(t, runtimeOnly(t, before, after))
+	m.stage(plan)
+	begin := time.Now()
+	m.submit(upgrade.Operation{ID: "bad-runtime", Machine: m.Name(), Plan: plan})
+	m.start("bad-runtime")
+	rec := m.follow("bad-runtime")
+	t.Logf("after %s: %s: %s", time.Since(begin).Round(time.Second), rec.Reason, rec.Message)
+	require.Equal(t, journal.Failed, rec.State)
+	assert.Equal(t, upgrade.StepRestartUnit, rec.FailedStep)
+	assert.Equal(t, "UnitNotActive", rec.Reason)
+	assert.True(t, rec.RolledBack, rec.Message)
+	assert.Contains(t, rec.Message, "the host runs again what it ran before")
+	assert.Equal(t, was, m.look())
+}
+
 // The runtime's new major on a host where no pod runs.
 func TestARuntimeMovesAcrossAMajorWithoutPods(t *testing.T) {
 	m := realHost(t)
