@@ -35,6 +35,7 @@ type cluster struct {
 	always  map[string]error   // per pod, for ever
 	lingers map[string]bool
 	tries   map[string][]time.Time
+	removed map[string]time.Time // by removeAfter
 	uids    map[string]types.UID // of the precondition
 	deletes []string
 	denyAll bool // by role
@@ -49,7 +50,7 @@ func newCluster(t *testing.T, objects ...runtime.Object) *cluster {
 	c := &cluster{
 		Clientset: fake.NewClientset(objects...),
 		answers:   map[string][]error{}, always: map[string]error{}, lingers: map[string]bool{},
-		tries: map[string][]time.Time{}, uids: map[string]types.UID{},
+		tries: map[string][]time.Time{}, removed: map[string]time.Time{}, uids: map[string]types.UID{},
 		watching: make(chan struct{}), watchingBudgets: make(chan struct{}),
 	}
 	if _, err := c.CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{}); err != nil {
@@ -108,7 +109,12 @@ func (c *cluster) remove(name string) {
 
 // removeAfter is the kubelet, or someone else, ending the pod.
 func (c *cluster) removeAfter(d time.Duration, name string) {
-	time.AfterFunc(d, func() { c.remove(name) })
+	time.AfterFunc(d, func() {
+		c.mu.Lock()
+		c.removed[name] = time.Now()
+		c.mu.Unlock()
+		c.remove(name)
+	})
 }
 
 func (c *cluster) triesOf(name string) int {
