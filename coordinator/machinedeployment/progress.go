@@ -11,12 +11,12 @@ import (
 )
 
 // noteProgress keeps the time of the rollout's last progress: none while there is
-// nothing to roll out, or a person has paused it. A new spec, one more machine that is up
+// nothing to roll out, a person has paused it, or it waits for a window. A new spec, one more machine that is up
 // to date, and each stage that a slot reaches after its drain are progress; trying to
 // drain once more is not.
 func (r *Reconciler) noteProgress(s *scope) {
 	st, before := &s.deployment.Status, &s.read.Status
-	if s.deployment.Spec.Paused || settled(s.pool) {
+	if s.deployment.Spec.Paused || settled(s.pool) || awaitsWindow(s.pool) {
 		st.LastProgressTime = nil
 		return
 	}
@@ -30,6 +30,15 @@ func (r *Reconciler) noteProgress(s *scope) {
 		}
 	}
 	st.LastProgressTime = last
+}
+
+// awaitsWindow says that nothing can go on before a window opens.
+func awaitsWindow(p *fleet.Pool) bool {
+	if !p.HasWindows() || slices.ContainsFunc(p.Machines, func(m *fleet.Machine) bool { return m.Slot != nil }) {
+		return false
+	}
+	hours, err := p.Hours()
+	return err == nil && !hours.Open
 }
 
 // settled says that every machine that counts is up to date.

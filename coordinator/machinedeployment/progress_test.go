@@ -161,3 +161,21 @@ func inPool(name string, edit func(*v1alpha1.Machine)) *v1alpha1.Machine {
 	edit(m)
 	return m
 }
+
+func TestWaitingForAWindowIsNoLackOfProgress(t *testing.T) {
+	for schedule, reason := range map[string]string{"0 22 * * *": ReasonRollingOut, "0 12 * * *": ReasonDeadlineExceeded} {
+		c, s := progressAt(start.Add(2*time.Hour), func(s *scope) {
+			d := poolOf(s.read)
+			d.Spec.Strategy = &v1alpha1.RolloutStrategy{RollingUpdate: &v1alpha1.RollingUpdate{
+				Windows: []v1alpha1.Window{{Schedule: schedule, Duration: metav1.Duration{Duration: 6 * time.Hour}}},
+			}}
+			f, err := fleet.Build(fleet.Objects{Now: start.Add(2 * time.Hour), Deployments: []v1alpha1.MachineDeployment{*d}, Machines: []v1alpha1.Machine{
+				*inPool("w1", func(*v1alpha1.Machine) {}), *inPool("w2", func(*v1alpha1.Machine) {}),
+			}})
+			require.NoError(t, err)
+			s.pool, s.read.Status.UpToDate = f.Pools["w"], 0
+		})
+		assert.Equal(t, reason, c.Reason, schedule)
+		assert.Equal(t, reason == ReasonRollingOut, s.deployment.Status.LastProgressTime == nil, schedule)
+	}
+}
