@@ -81,6 +81,18 @@ func TestNamesAndVersionsThatAreOrdersAreRefused(t *testing.T) {
 	}
 }
 
+// dpkg has no capital letters, rpm has: what is never there would be absent for ever.
+func TestANameThatNoPackageOfTheSystemCanHaveIsRefused(t *testing.T) {
+	for _, state := range []v1alpha1.PackageState{"", v1alpha1.PackageAbsent} {
+		in := osInput(v1alpha1.Package{Name: "OpenSSL", State: state})
+		_, err := NewPlan(in)
+		assert.True(t, requireBlocked(t, err, ReasonPackageInvalid).Terminal)
+	}
+	in := osInput(v1alpha1.Package{Name: "ImageMagick", State: v1alpha1.PackageAbsent})
+	in.Facts.OS.Family = "dnf"
+	assert.True(t, new(plan(t, in)).Empty())
+}
+
 func TestPackagesWithAFieldOfTheirOwnAreRefused(t *testing.T) {
 	for _, name := range []string{"kubelet", "kubeadm", "kubectl", "containerd", "containerd.io", "cri-o"} {
 		_, err := NewPlan(osInput(v1alpha1.Package{Name: name, Version: "1.0"}))
