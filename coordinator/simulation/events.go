@@ -61,30 +61,38 @@ func (e *Engine) addEvents(events []Event) error {
 		if ev.Machine != "" && ev.Object == "" {
 			ev.Object = "Machine/" + ev.Machine
 		}
-		d, known := deeds[ev.Action]
-		switch {
-		case !known:
-			return &InputError{Field: field("action"), Message: fmt.Sprintf("%q is no action: it is %s", ev.Action, strings.Join(Actions(), ", "))}
-		case d.machine && ev.Machine == "":
-			return &InputError{Field: field("machine"), Message: ev.Action + " needs the name of a machine"}
-		case d.object && ev.Object == "":
-			return &InputError{Field: field("object"), Message: ev.Action + " needs an object, such as MachineDeployment/workers"}
-		case d.patch && ev.Patch == nil:
-			return &InputError{Field: field("patch"), Message: ev.Action + " needs a merge patch, such as {spec: {paused: true}}"}
-		}
-		if d.check {
-			if err := e.checkOf(&ev, field); err != nil {
-				return err
-			}
-		}
-		if err := e.named(&ev); err != nil {
-			return &InputError{Field: field(cmp.Or(map[bool]string{true: "machine"}[ev.Machine != ""], "object")), Message: err.Error()}
+		if err := e.judgeEvent(&ev, field); err != nil {
+			return err
 		}
 		if at.After(e.until) {
 			continue // nobody waits for what is not played any more
 		}
 		e.scripted++
 		e.queue.add(at, func() { e.happen(i, &ev) })
+	}
+	return nil
+}
+
+// judgeEvent says what is missing or wrong of an event.
+func (e *Engine) judgeEvent(ev *Event, field func(string) string) error {
+	d, known := deeds[ev.Action]
+	switch {
+	case !known:
+		return &InputError{Field: field("action"), Message: fmt.Sprintf("%q is no action: it is %s", ev.Action, strings.Join(Actions(), ", "))}
+	case d.machine && ev.Machine == "":
+		return &InputError{Field: field("machine"), Message: ev.Action + " needs the name of a machine"}
+	case d.object && ev.Object == "":
+		return &InputError{Field: field("object"), Message: ev.Action + " needs an object, such as MachineDeployment/workers"}
+	case d.patch && ev.Patch == nil:
+		return &InputError{Field: field("patch"), Message: ev.Action + " needs a merge patch, such as {spec: {paused: true}}"}
+	}
+	if d.check {
+		if err := e.checkOf(ev, field); err != nil {
+			return err
+		}
+	}
+	if err := e.named(ev); err != nil {
+		return &InputError{Field: field(cmp.Or(map[bool]string{true: "machine"}[ev.Machine != ""], "object")), Message: err.Error()}
 	}
 	return nil
 }

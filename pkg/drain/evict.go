@@ -51,6 +51,11 @@ func classify(err error, pod *corev1.Pod) (answer, time.Duration) {
 	case apierrors.IsTooManyRequests(err):
 		return answerBusy, retryAfter(err)
 	}
+	return classifyCode(err)
+}
+
+// classifyCode reads what has nothing but a code to go by.
+func classifyCode(err error) (answer, time.Duration) {
 	switch code := codeOf(err); {
 	case apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) && (code == http.StatusNotFound || code == http.StatusConflict):
 		return answerFailed, retryAfter(err) // of something on the way, not of the API server
