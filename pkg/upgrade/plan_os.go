@@ -29,7 +29,7 @@ func (p *planner) checkPackages() error {
 		if !packageNameShape.MatchString(pkg.Name) || pkg.Version != "" && !packageVersionShape.MatchString(pkg.Version) {
 			return refuse(ReasonPackageInvalid, "spec.os.packages has %q at version %q, which is no package name or version: write both as the package manager prints them", pkg.Name, pkg.Version)
 		}
-		if p.in.Facts.OS.Family == "apt" && pkg.Name != strings.ToLower(pkg.Name) {
+		if p.in.Facts.Packages.Manager == "apt" && pkg.Name != strings.ToLower(pkg.Name) {
 			return refuse(ReasonPackageInvalid, "spec.os.packages has %q, and no package of this host's system has a capital letter in its name: write it as the package manager prints it", pkg.Name)
 		}
 		if field := fieldOf(pkg.Name); field != "" {

@@ -89,7 +89,7 @@ func TestANameThatNoPackageOfTheSystemCanHaveIsRefused(t *testing.T) {
 		assert.True(t, requireBlocked(t, err, ReasonPackageInvalid).Terminal)
 	}
 	in := osInput(v1alpha1.Package{Name: "ImageMagick", State: v1alpha1.PackageAbsent})
-	in.Facts.OS.Family = "dnf"
+	in.Facts.Packages.Manager = "dnf"
 	assert.True(t, new(plan(t, in)).Empty())
 }
 

@@ -49,10 +49,10 @@ func TestWhatAHostCanDoWithoutMayGo(t *testing.T) {
 
 // It holds on hosts of rpm as on those of apt.
 func TestARemovalOfWhatAHostCannotLoseIsRefused(t *testing.T) {
-	for _, manager := range []string{"apt", "dnf", "zypper"} {
-		in := osInput(v1alpha1.Package{Name: "NetworkManager", State: v1alpha1.PackageAbsent})
+	for manager, name := range map[string]string{"apt": "network-manager", "dnf": "NetworkManager", "zypper": "NetworkManager"} {
+		in := osInput(v1alpha1.Package{Name: name, State: v1alpha1.PackageAbsent})
 		in.Facts.Packages.Manager = manager
-		in.Facts.Packages.Installed = append(in.Facts.Packages.Installed, InstalledPackage{Name: "NetworkManager", Version: "1.48.10-1.el9"})
+		in.Facts.Packages.Installed = append(in.Facts.Packages.Installed, InstalledPackage{Name: name, Version: "1.48.10-1.el9"})
 		_, err := NewPlan(in)
 		assert.True(t, requireBlocked(t, err, ReasonProtectedPackage).Terminal)
 	}
