@@ -37,8 +37,9 @@ func (m *Machine) Serves() bool {
 	return !m.OutOfService() && !m.StandsBy() && m.Unavailable() == ""
 }
 
-// replacedAfter is how long a node may be out of sight before a standby takes its place.
-const replacedAfter = 5 * time.Minute
+// Silence is how long a host may be out of sight before it counts as lost: its operation as
+// failed, its topology domain as finished, its place as one for a standby.
+const Silence = 5 * time.Minute
 
 // Lost says that the machine does not serve, and that no slot of ours is going to end that.
 func (m *Machine) Lost(now time.Time) bool {
@@ -46,7 +47,7 @@ func (m *Machine) Lost(now time.Time) bool {
 	case m.Slot != nil || m.Down() == "":
 		return false
 	case m.Node != nil && !m.Node.Ready:
-		return now.Sub(m.Node.NotReadySince.Time) >= replacedAfter
+		return now.Sub(m.Node.NotReadySince.Time) >= Silence
 	}
 	return true
 }

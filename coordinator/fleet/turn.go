@@ -105,7 +105,7 @@ func (m *Machine) OutOfSightAt() time.Time {
 	if m.Node == nil || m.Node.Ready {
 		return time.Time{}
 	}
-	return m.Node.NotReadySince.Add(replacedAfter)
+	return m.Node.NotReadySince.Add(Silence)
 }
 
 // waitsForAPerson says that nothing is going to happen on the machine by itself.

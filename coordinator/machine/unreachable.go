@@ -10,9 +10,6 @@ import (
 	"github.com/refit-dev/refit/coordinator/gates"
 )
 
-// silence is how long a host in the middle of an operation may be away before it counts as failed.
-const silence = 5 * time.Minute
-
 // watchOver counts a host that has been away for too long as failed, and forgets that
 // when it is back. The slot stays: only what is observed ends it.
 func (r *Reconciler) watchOver(s *scope) {
@@ -27,8 +24,8 @@ func (r *Reconciler) watchOver(s *scope) {
 		return
 	}
 	away := r.Now().Sub(node.NotReadySince.Time)
-	if away < silence {
-		s.after(silence - away)
+	if away < fleet.Silence {
+		s.after(fleet.Silence - away)
 		return
 	}
 	if failure == nil {
@@ -85,7 +82,7 @@ func (r *Reconciler) wentSilent(s *scope) (why *gates.Verdict, recorded bool) {
 	if since.IsZero() {
 		return nil, false
 	}
-	if left := silence - r.Now().Sub(since); left > 0 {
+	if left := fleet.Silence - r.Now().Sub(since); left > 0 {
 		s.after(left)
 		return nil, false
 	}
