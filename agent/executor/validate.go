@@ -196,5 +196,10 @@ func validKubeadm(k *upgrade.KubeadmUpgrade) error {
 			return errors.New("preflight errors are ignored one by one, never all")
 		}
 	}
+	for _, phase := range k.SkipPhases {
+		if !upgrade.SkippablePhase(phase) {
+			return fmt.Errorf("kubeadm's phase %q is not one that can be left out", phase)
+		}
+	}
 	return nil
 }

@@ -221,6 +221,13 @@ type KubeadmSpec struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
 	IgnorePreflightErrors []PreflightID `json:"ignorePreflightErrors,omitempty"`
+	// SkipPhases are phases of "kubeadm upgrade" to leave out. Only the addons can be: kubeadm rolls them over the whole
+	// cluster with the last control-plane machine of a hop, outside every budget. What is left out is yours to upgrade.
+	// kubeadm knows the phases since v1.32.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=2
+	SkipPhases []KubeadmPhase `json:"skipPhases,omitempty"`
 	// RenewCertificatesBefore is how long before its end a certificate that kubeadm manages on a control-plane
 	// machine is renewed, with all others of kubeadm, and the static pods are restarted one after the other.
 	// A control-plane upgrade renews them too. Unset: never.
@@ -236,6 +243,17 @@ type KubeadmSpec struct {
 // +kubebuilder:validation:MaxLength=64
 // +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z][A-Za-z0-9-]*$') && self.lowerAscii() != 'all'",message="must be the id of one kubeadm preflight check, such as CreateJob; all is refused: name each check"
 type PreflightID string
+
+// KubeadmPhase is a phase of "kubeadm upgrade" that can be left out.
+//
+// +kubebuilder:validation:Enum=addon/coredns;addon/kube-proxy
+type KubeadmPhase string
+
+// The phases that can be left out.
+const (
+	KubeadmPhaseCoreDNS   KubeadmPhase = "addon/coredns"
+	KubeadmPhaseKubeProxy KubeadmPhase = "addon/kube-proxy"
+)
 
 // NodeSpec is what is wished of the Node object.
 type NodeSpec struct {

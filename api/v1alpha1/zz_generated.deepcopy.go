@@ -266,6 +266,11 @@ func (in *KubeadmSpec) DeepCopyInto(out *KubeadmSpec) {
 		*out = make([]PreflightID, len(*in))
 		copy(*out, *in)
 	}
+	if in.SkipPhases != nil {
+		in, out := &in.SkipPhases, &out.SkipPhases
+		*out = make([]KubeadmPhase, len(*in))
+		copy(*out, *in)
+	}
 	if in.RenewCertificatesBefore != nil {
 		in, out := &in.RenewCertificatesBefore, &out.RenewCertificatesBefore
 		*out = new(v1.Duration)

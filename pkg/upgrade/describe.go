@@ -19,7 +19,7 @@ func (s Step) Describe() string {
 func (s Step) object() string {
 	switch {
 	case s.Kubeadm != nil:
-		return s.Kubeadm.Version
+		return s.Kubeadm.object()
 	case s.Source != nil:
 		return redact.URIs(s.Source.Name + " to " + s.Source.To)
 	case s.File != nil && s.File.Remove:

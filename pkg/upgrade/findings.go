@@ -22,6 +22,7 @@ var finders = []finder{
 	runtimeEndpoints,
 	duplicateStaticPods,
 	removedAPIs,
+	phasesLeftOut,
 	etcdFloor,
 	expiringCertificates,
 	space,

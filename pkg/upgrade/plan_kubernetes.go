@@ -111,6 +111,7 @@ func (p *planner) kubeadmStep(version Version) Step {
 	if k.ControlPlane {
 		irreversible = etcdForward
 		k.Role = p.kubeadmRole()
+		p.addons(k)
 	}
 	if s := p.in.Spec.Kubeadm; s != nil {
 		for _, id := range s.IgnorePreflightErrors {

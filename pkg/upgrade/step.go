@@ -120,6 +120,10 @@ type KubeadmUpgrade struct {
 	ControlPlane bool `json:"controlPlane,omitempty"`
 	// IgnorePreflightErrors are ids from the spec, one by one.
 	IgnorePreflightErrors []string `json:"ignorePreflightErrors,omitempty"`
+	// SkipPhases are phases from the spec that kubeadm leaves out, such as addon/coredns.
+	SkipPhases []string `json:"skipPhases,omitempty"`
+	// Addons are what kubeadm rolls over the whole cluster at the end of this run, by the names of its phases.
+	Addons []string `json:"addons,omitempty"`
 	// Images that kubeadm will need, staged before.
 	Images []string `json:"images,omitempty"`
 }

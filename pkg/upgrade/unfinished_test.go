@@ -39,7 +39,7 @@ func TestAnUnfinishedRunOfKubeadmIsPlannedAgain(t *testing.T) {
 	for name, a := range map[string]v1alpha1.Assignment{"with the control plane in the target": same, "for the kubelet alone": onlyKubelet} {
 		t.Run(name, func(t *testing.T) {
 			assert.Nil(t, kubeadmOf(a, nil))
-			assert.Equal(t, &KubeadmUpgrade{Role: v1alpha1.KubeadmFirst, Version: "v1.37.2", ControlPlane: true}, kubeadmOf(a, first))
+			assert.Equal(t, &KubeadmUpgrade{Role: v1alpha1.KubeadmFirst, Version: "v1.37.2", ControlPlane: true, Addons: []string{"addon/kube-proxy", "addon/coredns"}}, kubeadmOf(a, first))
 			assert.Equal(t, v1alpha1.KubeadmOther, kubeadmOf(a, &UnfinishedFacts{Version: "v1.37.2", Role: v1alpha1.KubeadmOther}).Role)
 			assert.Nil(t, kubeadmOf(a, &UnfinishedFacts{Version: "v1.36.3", Role: v1alpha1.KubeadmFirst}), "kubeadm was run since by somebody else")
 		})

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -46,6 +47,8 @@ func TestTwoMinorsAreOneWish(t *testing.T) {
 	require.NoError(t, env.Install(ctx))
 	require.NoError(t, env.AdoptAt(ctx, older))
 
+	members, err := startEtcdWatch(ctx, f)
+	require.NoError(t, err)
 	writes, watch := startWriter(ctx, env.Kube), startSkewWatch(ctx, env)
 	require.NoError(t, env.Edit(ctx, Wish{Kubernetes: To.Kubernetes, Containerd: older.Containerd}))
 	begin, passed := time.Now(), map[v1alpha1.KubernetesVersion]bool{}
@@ -63,6 +66,13 @@ func TestTwoMinorsAreOneWish(t *testing.T) {
 	env.Say("writes through the API: %d, lost %d, longest gap %s", count, lost, longest.Round(time.Millisecond))
 	assert.Zero(t, lost, "what the API server has taken is still there")
 	assert.Greater(t, count, 10)
+	etcd := members.stop()
+	env.Say("etcd: %d samples, fewest members serving %d of %d, longest time without a linearizable read %s",
+		etcd.Samples, etcd.Fewest, controlPlanes, etcd.LongestWithoutQuorum.Round(time.Millisecond))
+	assert.Greater(t, etcd.Samples, 10)
+	if controlPlanes > 1 {
+		assert.Empty(t, etcd.Below, "healthy members are never fewer than a quorum")
+	}
 	violations, samples := watch.stop()
 	env.Say("skew: %d samples", samples)
 	assert.Empty(t, violations, "no kubelet was newer than an API server")
@@ -127,9 +137,11 @@ func (w *writer) write(ctx context.Context, n int) error {
 		Name: fmt.Sprintf("%s-%d", writerName, n), Namespace: metav1.NamespaceDefault, Labels: map[string]string{"app": writerName},
 	}}
 	_, err := w.kube.CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(ctx, object, metav1.CreateOptions{})
-	if err != nil {
-		_, err = w.kube.CoreV1().ConfigMaps(metav1.NamespaceDefault).Get(ctx, object.Name, metav1.GetOptions{}) // taken, but the answer was lost
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return err
 	}
+	// Read back what was taken, by this request or by one whose answer was lost.
+	_, err = w.kube.CoreV1().ConfigMaps(metav1.NamespaceDefault).Get(ctx, object.Name, metav1.GetOptions{})
 	return err
 }
 

@@ -34,6 +34,7 @@ type configuration struct {
 
 type options struct {
 	IgnorePreflightErrors []string `json:"ignorePreflightErrors,omitempty"`
+	SkipPhases            []string `json:"skipPhases,omitempty"`
 	ImagePullPolicy       string   `json:"imagePullPolicy"`
 }
 
@@ -50,7 +51,7 @@ func readsConfiguration(own string) bool {
 }
 
 func (k *Kubeadm) writeConfiguration(u upgrade.KubeadmUpgrade) (string, error) {
-	same := options{IgnorePreflightErrors: u.IgnorePreflightErrors, ImagePullPolicy: "IfNotPresent"} // images are staged
+	same := options{IgnorePreflightErrors: u.IgnorePreflightErrors, SkipPhases: u.SkipPhases, ImagePullPolicy: "IfNotPresent"} // images are staged
 	data, err := yaml.Marshal(configuration{
 		APIVersion: "kubeadm.k8s.io/v1beta4", Kind: "UpgradeConfiguration", Apply: same, Node: same,
 		Timeouts: timeouts{

@@ -123,6 +123,11 @@ func check(u upgrade.KubeadmUpgrade) error {
 			return refuse("PreflightIDInvalid", "preflight error %q: want the id of one check, such as CreateJob; all of them at once are never ignored", id)
 		}
 	}
+	for _, phase := range u.SkipPhases {
+		if !upgrade.SkippablePhase(phase) {
+			return refuse("PhaseInvalid", "kubeadm's phase %q: only addon/coredns and addon/kube-proxy can be left out", phase)
+		}
+	}
 	return nil
 }
 
