@@ -18,6 +18,7 @@ import (
 	"github.com/refit-dev/refit/pkg/upgrade"
 	"github.com/refit-dev/refit/test/checkout"
 	"github.com/refit-dev/refit/test/fleet/testfleet"
+	"github.com/refit-dev/refit/test/powercut"
 )
 
 const stateDir = "/var/lib/refit"
@@ -104,7 +105,10 @@ func up(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.Setenv("REFIT_FLEET_STATE", dir))
 	image, at := diskOf(dir)
-	power = newDisk(t, image, at)
+	if power, err = powercut.New(image, at, diskSize); err != nil {
+		t.Logf("no disk whose power could be cut: %v", err)
+		power = nil
+	}
 	fleet, err = testfleet.Up(t.Context(), testfleet.Options{
 		Name: "fault", Workers: 1, NoCluster: true, Progress: t.Output(),
 		Kubernetes: before.kubernetes, AlsoKubernetes: []string{after.kubernetes},
