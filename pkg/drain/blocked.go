@@ -42,6 +42,8 @@ const (
 	ReasonDrainOrderUnreadable = "DrainOrderUnreadable"
 	// ReasonPodsComeBack: the pod's controller puts pods onto the cordoned node as fast as they are evicted.
 	ReasonPodsComeBack = "PodsComeBack"
+	// ReasonFailClosedWebhook: without the pod nothing answers a webhook that its replacement has to pass.
+	ReasonFailClosedWebhook = "FailClosedWebhook"
 	// ReasonWaitsForOthers: the pod goes last, and others are still there.
 	ReasonWaitsForOthers = "WaitsForOthers"
 	// ReasonEvictionFailed: the API server failed to answer.
@@ -101,7 +103,7 @@ func enumerate(lines []string) string {
 
 // gravest orders reasons: the one that needs a human most names the whole drain.
 var gravest = []string{
-	ReasonMissingPermission, ReasonPDBOverlap, ReasonUnmanagedPods, ReasonEmptyDirPods, ReasonPodsComeBack,
+	ReasonMissingPermission, ReasonPDBOverlap, ReasonUnmanagedPods, ReasonEmptyDirPods, ReasonPodsComeBack, ReasonFailClosedWebhook,
 	ReasonDeletionForbidden, ReasonEvictionForbidden, ReasonNodeUnreachable, ReasonEvictionBlocked, ReasonEvictionFailed,
 	ReasonNamespaceTerminating, ReasonPodsTerminating, ReasonWaitsForOthers,
 }

@@ -25,6 +25,8 @@ type scene struct {
 	// unread is why those of a budget are not known, nil where they are.
 	unread  func(*policyv1.PodDisruptionBudget) error
 	volumes []AttachedVolume
+	// webhooks are those that only pods of this node answer, by pod.
+	webhooks map[types.NamespacedName]*serving
 }
 
 // judged is a pod of the node with what the filters say of it.
@@ -163,6 +165,12 @@ func (f *foresight) pod(j judged) (PodForecast, *policyv1.PodDisruptionBudget) {
 			p.Message += "; finalizers hold it: " + strings.Join(j.pod.Finalizers, ", ")
 		}
 		return p, nil
+	}
+	if never, _ := f.closing(j.pod); never != "" {
+		p.Outlook, p.Reason, p.Message = OutlookNever, ReasonFailClosedWebhook, never
+		return p, nil
+	}
+	switch {
 	case !guarded(j.pod) || len(j.budgets) == 0:
 		return p, nil
 	case len(j.budgets) > 1:

@@ -17,6 +17,7 @@ import (
 type survey struct {
 	*run
 	attachments *watched // nil where volumes do not count
+	webhooks    map[types.NamespacedName]*serving
 	leave       func()
 }
 
@@ -45,6 +46,7 @@ func (d *Drainer) survey(ctx context.Context, node string) (*survey, error) {
 		s.leave()
 		return nil, err
 	}
+	s.webhooks = s.readWebhooks(ctx)
 	return s, nil
 }
 
@@ -79,7 +81,7 @@ func (s *survey) look(ctx context.Context) (Forecast, error) {
 		return Forecast{}, orPermission(err)
 	}
 	s.judgeNode(n)
-	in := scene{node: s.node, now: time.Now(), opts: s.opts, unreachable: s.health}
+	in := scene{node: s.node, now: time.Now(), opts: s.opts, unreachable: s.health, webhooks: s.webhooks}
 	members, unread := map[types.UID][]*corev1.Pod{}, map[types.UID]error{}
 	var staying []*corev1.Pod
 	for _, pod := range listOf[*corev1.Pod](s.run.pods) {

@@ -32,7 +32,8 @@ func graceOf(pod *corev1.Pod) time.Duration {
 // warning is what may come of a pod though nothing is in its way.
 func (f *foresight) warning(pod *corev1.Pod, before time.Duration) string {
 	var all []string
-	for _, text := range []string{mayComeBack(pod), f.mayBeLate(pod, before)} {
+	_, closes := f.closing(pod)
+	for _, text := range []string{mayComeBack(pod), f.mayBeLate(pod, before), closes} {
 		if text != "" {
 			all = append(all, text)
 		}
