@@ -5,10 +5,11 @@ import (
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/coordinator/fleet"
+	"github.com/refit-dev/refit/pkg/status"
 )
 
 // Members of the control plane and of etcd go one at a time, and none goes while
-// another one is away: quorum is not ours to spend. No object can widen this. Workers
+// another one is lost: quorum is not ours to spend. No object can widen this. Workers
 // are not drained meanwhile: evictions need the API servers.
 func controlPlaneOneByOne(f *fleet.Fleet, m *fleet.Machine) *Verdict {
 	member, plan := isMember(m), fleet.FrozenPlan(m.Machine)
@@ -25,8 +26,8 @@ func controlPlaneOneByOne(f *fleet.Fleet, m *fleet.Machine) *Verdict {
 		if !member {
 			continue
 		}
-		if why := memberAway(other); why != "" {
-			return &Verdict{ReasonControlPlaneUnavailable, fmt.Sprintf("control-plane machine %s is away (%s): bring it back first", other.Name, why)}
+		if why := memberLost(other, m); why != "" {
+			return &Verdict{ReasonControlPlaneUnavailable, fmt.Sprintf("control-plane machine %s %s", other.Name, why)}
 		}
 	}
 	return nil
@@ -36,13 +37,22 @@ func isMember(m *fleet.Machine) bool {
 	return m.HasRole(v1alpha1.RoleControlPlane) || m.HasRole(v1alpha1.RoleEtcd)
 }
 
-// A cordon does not take a member away; a node that is not ready may have.
-func memberAway(m *fleet.Machine) string {
+// memberLost says why nobody may count on a member while another one goes, and what to do
+// about it. One that was left halfway is tried again before any other goes; of several such,
+// each may be the first to be put right. OutOfService says that a person has the machine in
+// hand, but a node that is away takes a vote with it whatever is said.
+func memberLost(other, m *fleet.Machine) string {
 	switch {
-	case m.Node != nil && !m.Node.Ready:
-		return "NotReady"
-	case m.Node == nil && m.HasRole(v1alpha1.RoleControlPlane):
-		return "no Node"
+	case other.Node != nil && !other.Node.Ready:
+		return "is away (NotReady): bring it back first"
+	case other.Node == nil && other.HasRole(v1alpha1.RoleControlPlane):
+		return "is away (no Node): bring it back first"
+	case other.OutOfService():
+		return ""
+	case other.Node.ForeignCordon():
+		return "counts as lost (cordoned by someone else): uncordon it first, or set it to OutOfService"
+	case other.Halfway() && !m.Halfway():
+		return "counts as lost (its last operation failed halfway): it is put right first, by hand or by another try: " + status.RetryCommand(other.Name)
 	}
 	return ""
 }

@@ -317,7 +317,7 @@ func TestControlPlaneAndEtcdMembersGoOneAtATime(t *testing.T) {
 		"another one in a slot":        {New().Deployment("cp", wide).Machine("cp1", "cp", plane).Machine("cp2", "cp", plane, InSlot(v1alpha1.DisruptionRestart)), gates.ReasonControlPlaneBusy},
 		"an etcd host in a slot":       {New().Deployment("cp", wide).Machine("cp1", "cp", plane).Machine("e1", "cp", v1alpha1.RoleEtcd, InSlot(v1alpha1.DisruptionNone)), gates.ReasonControlPlaneBusy},
 		"another one not ready":        {New().Deployment("cp", wide).Machine("cp1", "cp", plane).Machine("cp2", "cp", plane, NotReady), gates.ReasonControlPlaneUnavailable},
-		"another one merely cordoned":  {New().Deployment("cp", wide).Machine("cp1", "cp", plane).Machine("cp2", "cp", plane, Cordoned).Machine("w1", "", worker), ""},
+		"another one cordoned":         {New().Deployment("cp", wide).Machine("cp1", "cp", plane).Machine("cp2", "cp", plane, Cordoned).Machine("w1", "", worker), gates.ReasonControlPlaneUnavailable},
 		"workers in slots do not hold": {New().Deployment("cp", wide).Machine("cp1", "cp", plane).Machine("w1", "", worker, InSlot(v1alpha1.DisruptionDrain)).Machine("w2", "", worker), ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -49,6 +49,12 @@ func (p *played) first(action, machine string) int {
 	return slices.IndexFunc(p.entries, func(e simulation.Entry) bool { return e.Action == action && e.Machine == machine })
 }
 
+func (p *played) firstOf(action, machine, reason string) int {
+	return slices.IndexFunc(p.entries, func(e simulation.Entry) bool {
+		return e.Action == action && e.Machine == machine && e.Reason == reason
+	})
+}
+
 func (p *played) last(action, machine string) int {
 	at := -1
 	for i, e := range p.entries {
@@ -194,6 +200,19 @@ var facts = map[string]func(*played){
 		assert.Equal(p, completed, p.sum.Outcome)
 		p.told("Wait", "cp1", "ControlPlaneUnavailable", "cp2")
 		assert.GreaterOrEqual(p, p.minute("Reserve", "cp1"), 30)
+	},
+	"member-left-halfway-is-tried-again-first": func(p *played) {
+		assert.Equal(p, completed, p.sum.Outcome)
+		p.told("Wait", "cp3", "ControlPlaneUnavailable", "kubectl refit retry cp2")
+		assert.Equal(p, 1, p.count("Fail", "cp2"))
+		assert.GreaterOrEqual(p, p.minute("Reserve", "cp3"), 60, "the retry is at 1h")
+		assert.Greater(p, p.first("Reserve", "cp3"), p.firstOf("Verify", "cp2", "Successful"))
+	},
+	"member-cordoned-by-a-person-holds-the-others": func(p *played) {
+		assert.Equal(p, completed, p.sum.Outcome)
+		p.told("Wait", "cp1", "ControlPlaneUnavailable", "cp2")
+		assert.GreaterOrEqual(p, p.minute("Reserve", "cp1"), 30)
+		assert.GreaterOrEqual(p, p.minute("Reserve", "cp3"), 30)
 	},
 	"three-minors": func(p *played) {
 		assert.Equal(p, completed, p.sum.Outcome)
