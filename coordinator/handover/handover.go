@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -49,6 +50,19 @@ func Take(ctx context.Context, workload kubernetes.Interface, own Pod, app strin
 
 // On says whether the coordinator runs on the machine's node.
 func (s *Seat) On(m *fleet.Machine) bool { return s != nil && m.Node != nil && m.Node.Name == s.Node }
+
+// again is how long a lead that nobody took is not given away once more.
+const again = 10 * time.Minute
+
+// Mark is what is left in the ledger when the lead is given away.
+func (s *Seat) Mark(now time.Time) string { return s.UID + " " + now.UTC().Format(time.RFC3339) }
+
+// Tried says that the mark is this pod's own, and new: it has the lead again because nobody else took it.
+func (s *Seat) Tried(mark string, now time.Time) bool {
+	uid, at, _ := strings.Cut(mark, " ")
+	given, err := time.Parse(time.RFC3339, at)
+	return uid == s.UID && err == nil && now.Sub(given) < again
+}
 
 // Successor is the pod that can lead while this node is emptied, "" for none: it is ready, on another node that is well
 // and not about to be emptied itself.

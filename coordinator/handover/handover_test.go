@@ -2,6 +2,7 @@ package handover_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -88,4 +89,14 @@ func TestAPodOfAnotherClusterHasNoSeatHere(t *testing.T) {
 			assert.False(t, seat.On(New().Machine("w1", "", v1alpha1.RoleWorker).Build().Machines[0]))
 		})
 	}
+}
+
+func TestALeadThatNobodyTookIsNotGivenAwayAgainAtOnce(t *testing.T) {
+	own, other := &handover.Seat{Pod: ownPod()}, &handover.Seat{Pod: handover.Pod{UID: "uid-b"}}
+	mark := own.Mark(Now)
+	assert.True(t, own.Tried(mark, Now.Add(time.Minute)))
+	assert.False(t, own.Tried(mark, Now.Add(time.Hour)), "some later rollout")
+	assert.False(t, other.Tried(mark, Now.Add(time.Minute)), "whoever took it may give it away in turn")
+	assert.False(t, own.Tried("", Now))
+	assert.False(t, own.Tried("uid-a yesterday", Now))
 }

@@ -147,7 +147,7 @@ func (r *Reconciler) reserve(ctx context.Context, l *v1alpha1.Ledger, f *fleet.F
 			verdicts[m.Name] = *v
 			continue
 		}
-		if err := r.handOver(ctx, f, m, m.Status.Plan.Disruption); err != nil {
+		if err := r.handOver(ctx, l, f, m, m.Status.Plan.Disruption); err != nil {
 			return verdicts, err
 		}
 		slot, err := newSlot(m, metav1.NewTime(f.Now))

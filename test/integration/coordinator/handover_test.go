@@ -25,6 +25,14 @@ func (w *world) startPod(name, node string) *exec.Cmd {
 	p.Status.Phase = corev1.PodRunning
 	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}
 	require.NoError(w.t, w.workload.Status().Update(ctx, p))
+	return w.restartPod(name, node)
+}
+
+// restartPod starts the container of a pod that is there.
+func (w *world) restartPod(name, node string) *exec.Cmd {
+	w.t.Helper()
+	p := &corev1.Pod{}
+	require.NoError(w.t, w.workload.Get(context.Background(), client.ObjectKey{Namespace: "default", Name: name}, p))
 	cmd := w.command(5*time.Second, "POD_NAMESPACE=default", "POD_NAME="+name, "POD_UID="+string(p.UID), "NODE_NAME="+node)
 	w.mu.Lock()
 	w.pods = append(w.pods, cmd)
@@ -124,4 +132,21 @@ func TestALeaderThatNobodyCanFollowIsEvictedLast(t *testing.T) {
 	w.untilUpToDate("w1", "w2") // the process outlives its pod here
 	assert.Len(t, w.hosts["w1"].ranUnder(), 1)
 	assert.False(t, w.podExists("refit-coordinator-a"))
+}
+
+// The other pod is ready by its word, and nothing runs in it: the lead comes back to the one that gave it away.
+func TestALeadThatNobodyTakesComesBackAndTheRolloutGoesOn(t *testing.T) {
+	w := newWorld(t)
+	w.host("cp1", "", v1alpha1.RoleControlPlane).set(func(h *host) { h.kubelet, h.apiServer = newK8s, newK8s })
+	w.host("w1", "workers", v1alpha1.RoleWorker)
+	w.host("w2", "workers", v1alpha1.RoleWorker).set(func(h *host) { h.kubelet = newK8s })
+	first := w.startPod("refit-coordinator-a", "w1")
+	dead := w.startPod("refit-coordinator-b", "cp1")
+	require.NoError(t, dead.Process.Kill())
+	w.pool("workers", workerAt(newK8s))
+	require.NoError(t, first.Wait(), "it gives the lead away")
+	assert.Empty(t, w.hosts["w1"].ranUnder())
+	w.restartPod("refit-coordinator-a", "w1") // as the kubelet does
+	w.untilUpToDate("w1", "w2")
+	assert.Len(t, w.hosts["w1"].ranUnder(), 1)
 }
