@@ -70,11 +70,11 @@ test-fleet: build fleet ## The upgrade of a real fleet and the faults of a real 
 	REFIT_FLEET=1 go test -v -count=1 -timeout 45m -p 1 ./test/scenario/... ./test/fault
 
 .PHONY: e2e
-e2e: build artefacts ## The long enumerations: every write of coordinator and executor, every artefact, whole fleets, ten idle minutes, ten minutes without an API server (as root)
+e2e: build artefacts ## The long enumerations: every write of coordinator and executor, every artefact, whole fleets, rollouts on a standby, ten idle minutes, ten minutes without an API server (as root)
 	REFIT_EXHAUSTIVE=1 go test -count=1 -timeout 60m ./coordinator/simulation/...
 	REFIT_EXHAUSTIVE=1 go test -count=1 -timeout 60m ./agent/executor/...
 	REFIT_FLEET_ARTEFACTS=1 REFIT_FLEET_COREDNS=1 go test -count=1 -timeout 60m ./test/fleet/artefacts
-	REFIT_FLEET=1 REFIT_IDLE=10m REFIT_AWAY=10m go test -v -count=1 -timeout 150m -p 1 ./test/fleet/testfleet ./test/scenario/...
+	REFIT_FLEET=1 REFIT_IDLE=10m REFIT_AWAY=10m REFIT_ROLLOUTS=1 go test -v -count=1 -timeout 210m -p 1 ./test/fleet/testfleet ./test/scenario/...
 	REFIT_FLEET=1 REFIT_EXHAUSTIVE=1 go test -v -count=1 -timeout 120m ./test/fault
 
 .PHONY: scale

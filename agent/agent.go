@@ -121,6 +121,7 @@ func New(deps Deps) *Agent {
 		said:     map[string]string{},
 	}
 	a.probing.backoff = a.newBackoff()
+	a.probing.unclear = watch.Backoff{First: a.Timing.Settle, Max: a.Timing.RetryMax}
 	a.planned.backoff = a.newBackoff()
 	a.work.backoff = a.newBackoff()
 	a.security.backoff = watch.Backoff{First: securityRetry, Max: securityRetryMax}

@@ -32,6 +32,7 @@ type probing struct {
 	rebooted []string     // for what it was rebooted since it last asked for no reboot
 	failure  error
 	backoff  watch.Backoff
+	unclear  watch.Backoff // looks that left something unknown
 	// answers is set when a lost operation waits for facts that are younger than its discovery.
 	answers string
 }
@@ -81,9 +82,22 @@ func (a *Agent) learn(facts upgrade.Facts, packages []string) {
 	if p.again.After(a.now()) {
 		p.due = p.again
 	}
+	a.lookCloser()
 	if p.missed {
 		p.missed = false
 		a.lookAgain()
+	}
+}
+
+// lookCloser brings the next look forward while something is unknown: soon, and ever more rarely for what stays so.
+func (a *Agent) lookCloser() {
+	p := &a.probing
+	if !unclear(p.facts) {
+		p.unclear.Reset()
+		return
+	}
+	if at := a.now().Add(p.unclear.Next(nil)); at.Before(p.due) {
+		p.due = at
 	}
 }
 

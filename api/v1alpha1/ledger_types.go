@@ -123,6 +123,8 @@ const (
 	LabelDrainOrder = "refit.dev/drain-order"
 	// FinalizerMachine holds a Machine until its operation ends or an operator forgets it.
 	FinalizerMachine = "refit.dev/machine"
+	// AnnotationHandedOver of a Ledger is the uid of the pod that last gave the lead away before its node was to be emptied, and when.
+	AnnotationHandedOver = "refit.dev/handed-over"
 	// AnnotationRetry asks for another try; any new value is one retry.
 	AnnotationRetry = "refit.dev/retry"
 	// AnnotationNext on a Machine names it as the next one of a pool whose strategy is Manual; its value is the

@@ -15,6 +15,7 @@ import (
 // +kubebuilder:printcolumn:name="UpToDate",type=integer,JSONPath=`.status.upToDate`
 // +kubebuilder:printcolumn:name="Ready",type=integer,JSONPath=`.status.ready`
 // +kubebuilder:printcolumn:name="In-Flight",type=integer,JSONPath=`.status.inFlight`
+// +kubebuilder:printcolumn:name="Failed",type=integer,JSONPath=`.status.failed`
 // +kubebuilder:printcolumn:name="Kubelet",type=string,JSONPath=`.spec.template.spec.versions.kubelet`
 // +kubebuilder:printcolumn:name="Runtime",type=string,JSONPath=`.spec.template.spec.versions.containerRuntime.version`
 // +kubebuilder:printcolumn:name="Paused",type=boolean,JSONPath=`.spec.paused`

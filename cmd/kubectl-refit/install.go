@@ -17,6 +17,7 @@ import (
 type installOptions struct {
 	*command
 	image   string
+	part    string
 	dryRun  bool
 	output  string
 	wait    bool
@@ -30,12 +31,17 @@ func newInstall(c *command) *cobra.Command {
 		Short: "Install or update Refit in the cluster: CRDs, admission policies, coordinator",
 		Long: `Applies the CRDs, the admission policies and the coordinator, and waits until the
 coordinator is available. Installing again updates. The agents are installed on the
-hosts, as a package or as files, not by this command.`,
+hosts, as a package or as files, not by this command.
+
+Where Machines and Nodes are in two clusters, --part says which of them this one is:
+management has the Machines and the coordinator, which reads the other's kubeconfig from
+Secret refit-workload-kubeconfig; workload has the Nodes, and gets an account and roles only.`,
 		Example: "  kubectl refit install --coordinator-image registry.example.com/refit-coordinator:v0.1.0\n  kubectl refit install --coordinator-image IMAGE --dry-run -o yaml > refit.yaml",
 		Args:    usage.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	cmd.Flags().StringVar(&o.image, "coordinator-image", "", "Image of the coordinator (required)")
+	cmd.Flags().StringVar(&o.part, "part", "", "With two clusters, what this one is: management or workload")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "Print what would be applied, and apply nothing")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "yaml", "Format of --dry-run: yaml or json")
 	cmd.Flags().BoolVar(&o.wait, "wait", true, "Wait until the coordinator is available")
@@ -47,14 +53,11 @@ func (o *installOptions) run(ctx context.Context) error {
 	if err := usage.OneOf("output", o.output, "yaml", "json"); err != nil {
 		return err
 	}
-	if err := checkImage(o.image); err != nil {
+	if err := usage.OneOf("part", o.part, "", install.PartManagement, install.PartWorkload); err != nil {
 		return err
 	}
-	objects, err := install.Load(deploy.Manifests)
+	objects, err := o.objects()
 	if err != nil {
-		return err
-	}
-	if err := install.SetImage(objects, o.image); err != nil {
 		return err
 	}
 	if o.dryRun {
@@ -74,6 +77,23 @@ func (o *installOptions) run(ctx context.Context) error {
 		return nil
 	}
 	return i.AwaitAvailable(ctx, objects)
+}
+
+// objects are the manifests of the part; a workload cluster runs no coordinator, and needs no image.
+func (o *installOptions) objects() ([]*unstructured.Unstructured, error) {
+	if o.part != install.PartWorkload {
+		if err := checkImage(o.image); err != nil {
+			return nil, err
+		}
+	}
+	objects, err := install.Load(deploy.Manifests)
+	if err != nil {
+		return nil, err
+	}
+	if objects, err = install.Part(objects, o.part); err != nil || o.part == install.PartWorkload {
+		return objects, err
+	}
+	return objects, install.SetImage(objects, o.image)
 }
 
 // checkImage refuses what no container runtime could pull, before anything is applied: a

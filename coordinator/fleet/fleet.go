@@ -28,6 +28,8 @@ type Fleet struct {
 	Lost []string
 	// Stopped is the namespace-wide stop switch.
 	Stopped bool
+	// Own is the node on which the leader runs; "" where it runs outside of the cluster.
+	Own string
 	// Epoch of the ledger that was read.
 	Epoch int64
 	// Now is when it was read, by the coordinator's clock.

@@ -92,6 +92,29 @@ func (s *Store) Reserve(ctx context.Context, seen *v1alpha1.Ledger, slot v1alpha
 	return nil
 }
 
+// Mark sets an annotation of the ledger as it was read for the judgement.
+func (s *Store) Mark(ctx context.Context, seen *v1alpha1.Ledger, key, value string) error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if err := s.ours(seen); err != nil {
+		return err
+	}
+	next := seen.DeepCopy()
+	if next.Annotations == nil {
+		next.Annotations = map[string]string{}
+	}
+	next.Annotations[key] = value
+	next.Spec.Epoch = s.Epoch(seen.Namespace)
+	switch err := s.Writer.Update(ctx, next); {
+	case apierrors.IsConflict(err):
+		return fmt.Errorf("marking the ledger with %s: %w", key, ErrChanged)
+	case err != nil:
+		return fmt.Errorf("marking the ledger with %s: %w", key, err)
+	}
+	*seen = *next
+	return nil
+}
+
 // Advance changes the slot with that grant.
 func (s *Store) Advance(ctx context.Context, namespace, grantID string, change func(*v1alpha1.Slot)) error {
 	return s.update(ctx, namespace, "advancing slot "+grantID, func(l *v1alpha1.Ledger) error {

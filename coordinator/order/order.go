@@ -1,6 +1,7 @@
 // Package order decides who is next. It is pure: the same fleet gives the same order.
 //
 //	control plane before workers
+//	the leader's own node last, where it is emptied
 //	machines that are down already: work on them takes nothing away
 //	machines that stand by: nobody misses them, and they take over for the others
 //	least disruption: budget room is used at once
@@ -24,7 +25,7 @@ func Candidates(f *fleet.Fleet) []*fleet.Machine {
 	var ready []candidate
 	for _, m := range f.Machines {
 		if Ready(m) {
-			ready = append(ready, candidate{m, m.Usual()})
+			ready = append(ready, candidate{m, m.Usual(), own(f, m)})
 		}
 	}
 	slices.SortStableFunc(ready, before)
@@ -39,6 +40,7 @@ func Candidates(f *fleet.Fleet) []*fleet.Machine {
 type candidate struct {
 	*fleet.Machine
 	usual time.Duration
+	own   int
 }
 
 // Ready says that everything a slot needs is there: a frozen, staged plan that nothing
@@ -62,6 +64,7 @@ func planBlocked(p *v1alpha1.PlanStatus) bool {
 func before(a, b candidate) int {
 	return cmp.Or(
 		cmp.Compare(plane(a.Machine), plane(b.Machine)),
+		cmp.Compare(a.own, b.own),
 		cmp.Compare(down(a.Machine), down(b.Machine)),
 		cmp.Compare(standby(a.Machine), standby(b.Machine)),
 		cmp.Compare(disruption(a.Machine), disruption(b.Machine)),
@@ -76,6 +79,13 @@ func plane(m *fleet.Machine) int {
 		return 0
 	}
 	return 1
+}
+
+func own(f *fleet.Fleet, m *fleet.Machine) int {
+	if f.Own != "" && m.Node != nil && m.Node.Name == f.Own && fleet.Disrupts(m.Status.Plan.Disruption) {
+		return 1
+	}
+	return 0
 }
 
 func down(m *fleet.Machine) int {

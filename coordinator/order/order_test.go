@@ -85,3 +85,21 @@ func TestTheLongestByMeasurementGoesFirstAndTheRestByThePoolsMiddle(t *testing.T
 	}
 	assert.Equal(t, []string{"f", "b", "e", "c", "d", "a"}, names, "f restarts only; of the six that drained the middle is seven minutes")
 }
+
+func TestTheLeadersOwnNodeIsTheLastThatIsEmptied(t *testing.T) {
+	names := func(own string, edits ...Edit) []string {
+		f := New().Machine("a", "", worker, edits...).Machine("b", "", worker).Machine("c", "", worker, NotReady).Machine("p", "", plane).Build()
+		f.Own = own
+		var out []string
+		for _, m := range order.Candidates(f) {
+			out = append(out, m.Name)
+		}
+		return out
+	}
+	assert.Equal(t, []string{"p", "c", "a", "b"}, names(""))
+	assert.Equal(t, []string{"p", "c", "b", "a"}, names("a"))
+	assert.Equal(t, []string{"p", "c", "b", "a"}, names("a", waitingFor(time.Hour)), "whoever has waited longest")
+	assert.Equal(t, []string{"p", "a", "b", "c"}, names("c"), "whoever is down")
+	assert.Equal(t, []string{"p", "c", "a", "b"}, names("p"), "the control plane goes before the workers in any case")
+	assert.Equal(t, []string{"p", "c", "a", "b"}, names("a", Plans(v1alpha1.DisruptionRestart)), "what moves no pods is like any other")
+}

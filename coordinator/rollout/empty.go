@@ -22,6 +22,9 @@ func (r *Reconciler) empty(ctx context.Context, l *v1alpha1.Ledger, f *fleet.Fle
 	}
 	for moves := standby.Moves(f); len(moves) > 0; moves = standby.Moves(f) {
 		m := moves[0]
+		if err := r.handOver(ctx, l, f, m, v1alpha1.DisruptionDrain); err != nil {
+			return err
+		}
 		id, err := newGrantID()
 		if err != nil {
 			return err

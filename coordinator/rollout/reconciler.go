@@ -13,6 +13,7 @@ import (
 	"github.com/refit-dev/refit/coordinator/board"
 	"github.com/refit-dev/refit/coordinator/fleet"
 	"github.com/refit-dev/refit/coordinator/gates"
+	"github.com/refit-dev/refit/coordinator/handover"
 	"github.com/refit-dev/refit/coordinator/ledger"
 	"github.com/refit-dev/refit/coordinator/order"
 	"github.com/refit-dev/refit/coordinator/standby"
@@ -43,6 +44,8 @@ type Reconciler struct {
 	Checks Checker
 	// OwnPods are the coordinator's own pods.
 	OwnPods func(*corev1.Pod) bool
+	// Seat is where the coordinator runs; nil outside of the nodes' cluster.
+	Seat *handover.Seat
 	// Now is the clock.
 	Now func() time.Time
 	// Deposed is called when another coordinator has taken over.
@@ -99,6 +102,8 @@ func (r *Reconciler) conclude(f *fleet.Fleet, err error) (ctrl.Result, error) {
 	case errors.Is(err, ledger.ErrDeposed):
 		r.Deposed(err)
 		return ctrl.Result{}, err
+	case errors.Is(err, errHandedOver): // whoever leads next goes on
+		return ctrl.Result{}, nil
 	case errors.Is(err, ledger.ErrChanged), apierrors.IsConflict(err):
 		return ctrl.Result{RequeueAfter: 50 * time.Millisecond}, nil
 	case err != nil || f == nil:
@@ -111,6 +116,9 @@ func (r *Reconciler) load(ctx context.Context, l *v1alpha1.Ledger, machines, nod
 	f, err := fleet.Load(ctx, fleet.Readers{Machines: machines, Nodes: nodes}, l, r.Now())
 	if err != nil {
 		return nil, fmt.Errorf("reading the fleet of namespace %s: %w", l.Namespace, err)
+	}
+	if r.Seat != nil {
+		f.Own = r.Seat.Node
 	}
 	r.recall(f)
 	r.recallChecks(f)
@@ -138,6 +146,9 @@ func (r *Reconciler) reserve(ctx context.Context, l *v1alpha1.Ledger, f *fleet.F
 		if v := r.check(ctx, f, m, &asked); v != nil {
 			verdicts[m.Name] = *v
 			continue
+		}
+		if err := r.handOver(ctx, l, f, m, m.Status.Plan.Disruption); err != nil {
+			return verdicts, err
 		}
 		slot, err := newSlot(m, metav1.NewTime(f.Now))
 		if err != nil {

@@ -3,7 +3,6 @@ package setup
 import (
 	"context"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
@@ -11,6 +10,7 @@ import (
 	"github.com/refit-dev/refit/coordinator/checks"
 	"github.com/refit-dev/refit/coordinator/drains"
 	"github.com/refit-dev/refit/coordinator/forecasts"
+	"github.com/refit-dev/refit/coordinator/handover"
 	"github.com/refit-dev/refit/coordinator/ledger"
 	"github.com/refit-dev/refit/coordinator/machine"
 	"github.com/refit-dev/refit/coordinator/machinedeployment"
@@ -49,6 +49,8 @@ type parts struct {
 	answers  chan event.GenericEvent
 	word     chan event.GenericEvent
 	deposed  func(error)
+	seat     *handover.Seat
+	ownPods  func(*corev1.Pod) bool
 	mapper   mapper
 }
 
@@ -57,12 +59,16 @@ func addControllers(ctx context.Context, mgr manager.Manager, nodes cluster.Clus
 	if err != nil {
 		return fmt.Errorf("setting up a client for the nodes: %w", err)
 	}
+	seat, err := takeSeat(ctx, workload, end)
+	if err != nil {
+		return err
+	}
 	if err := indexMachines(ctx, mgr); err != nil {
 		return err
 	}
 	p := &parts{
 		mgr: mgr, nodes: nodes, workload: workload, word: make(chan event.GenericEvent, 1024), answers: make(chan event.GenericEvent, 64),
-		deposed: func(err error) { end(err) }, mapper: mapper{mgr.GetClient()},
+		deposed: func(err error) { end(err) }, seat: seat, ownPods: ownPods(mgr, nodes, seat), mapper: mapper{mgr.GetClient()},
 		ledger: &ledger.Store{Live: mgr.GetAPIReader(), Writer: mgr.GetClient(), Now: metav1.Now},
 	}
 	p.board = &board.Board{Changed: p.tell(ctx)}
@@ -110,7 +116,7 @@ func (p *parts) addMachine() error {
 	r := &machine.Reconciler{
 		Client: p.mgr.GetClient(), Live: p.mgr.GetAPIReader(), Nodes: p.nodes.GetClient(), Workload: p.workload,
 		Ledger: p.ledger, Board: p.board, Drains: p.drains, Forecasts: p.book, Events: p.mgr.GetEventRecorder(appName),
-		Now: time.Now, Deposed: p.deposed, OwnPods: ownPods(),
+		Now: time.Now, Deposed: p.deposed, OwnPods: p.ownPods,
 	}
 	err := builder.ControllerManagedBy(p.mgr).Named("machine").
 		For(&v1alpha1.Machine{}).
@@ -128,13 +134,12 @@ func (p *parts) addMachine() error {
 	return nil
 }
 
-func ownPods() func(*corev1.Pod) bool { return drains.OwnPods(os.Getenv("POD_NAMESPACE"), appName) }
-
 func (p *parts) addRollout() error {
 	r := &rollout.Reconciler{
 		Cached: p.mgr.GetClient(), Live: p.mgr.GetAPIReader(),
 		CachedNodes: p.nodes.GetClient(), LiveNodes: p.nodes.GetAPIReader(), Workload: p.workload,
-		Ledger: p.ledger, Board: p.board, Forecasts: p.book, Checks: p.checks, OwnPods: ownPods(), Now: time.Now, Deposed: p.deposed,
+		Ledger: p.ledger, Board: p.board, Forecasts: p.book, Checks: p.checks, OwnPods: p.ownPods, Seat: p.seat,
+		Now: time.Now, Deposed: p.deposed,
 	}
 	toNamespace := handler.EnqueueRequestsFromMapFunc(namespaceOf)
 	err := builder.ControllerManagedBy(p.mgr).Named("rollout").

@@ -33,7 +33,7 @@ type Options struct {
 // Bind declares the flags.
 func (o *Options) Bind(fs *flag.FlagSet) {
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig of the cluster that has the Machines (default: the cluster this runs in)")
-	fs.StringVar(&o.WorkloadKubeconfig, "workload-kubeconfig", "", "kubeconfig of the cluster that has the Nodes (default: the same cluster)")
+	fs.StringVar(&o.WorkloadKubeconfig, "workload-kubeconfig", "", "kubeconfig of the cluster that has the Nodes, with --namespace (default: the same cluster)")
 	fs.StringVar(&o.Namespace, "namespace", "refit", "namespace of the Machines; empty for all")
 	fs.BoolVar(&o.LeaderElection, "leader-elect", true, "let only one of several coordinators lead")
 	fs.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "refit-system", "namespace of the leader's Lease")
@@ -54,6 +54,9 @@ func (o *Options) Validate() error {
 			errs = append(errs, fmt.Errorf("--%s %q: %s", flagName, ns, msg))
 		}
 	}
+	if o.WorkloadKubeconfig != "" && o.Namespace == "" {
+		errs = append(errs, errors.New("--workload-kubeconfig needs --namespace: the Machines of one namespace belong to one cluster of Nodes"))
+	}
 	if o.LeaderElection && o.LeaderElectionNamespace == "" {
 		errs = append(errs, errors.New("--leader-election-namespace is empty: name the namespace of the Lease, or set --leader-elect=false"))
 	}
@@ -61,6 +64,14 @@ func (o *Options) Validate() error {
 		errs = append(errs, fmt.Errorf("--lease-duration %s: must be 5s or more, or a slow API server costs the lead", o.LeaseDuration))
 	}
 	return errors.Join(errs...)
+}
+
+// lease is the name of the leader's Lease. Of the coordinators of several workload clusters each leads its own.
+func (o *Options) lease() string {
+	if o.WorkloadKubeconfig == "" {
+		return appName
+	}
+	return appName + "-" + o.Namespace
 }
 
 // configs returns the client configurations for Machines and for Nodes.

@@ -2,6 +2,7 @@ package setup
 
 import (
 	"flag"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -13,19 +14,30 @@ import (
 
 func TestABadOptionIsRefusedWithWhatToDo(t *testing.T) {
 	for args, says := range map[string]string{
-		"--namespace=Refit_1":          `--namespace "Refit_1"`,
-		"--leader-election-namespace=": "name the namespace of the Lease",
-		"--lease-duration=1s":          "must be 5s or more",
+		"--namespace=Refit_1":                  `--namespace "Refit_1"`,
+		"--leader-election-namespace=":         "name the namespace of the Lease",
+		"--lease-duration=1s":                  "must be 5s or more",
+		"--workload-kubeconfig=w --namespace=": "needs --namespace",
 	} {
 		var o Options
 		fs := flag.NewFlagSet("", flag.ContinueOnError)
 		o.Bind(fs)
-		require.NoError(t, fs.Parse([]string{args}))
+		require.NoError(t, fs.Parse(strings.Fields(args)))
 		require.ErrorContains(t, o.Validate(), says)
 	}
 	var o Options
 	o.Bind(flag.NewFlagSet("", flag.ContinueOnError))
 	require.NoError(t, o.Validate(), "the defaults are good")
+}
+
+func TestEachWorkloadClusterHasALeaderOfItsOwn(t *testing.T) {
+	names := map[string]bool{}
+	for _, o := range []Options{
+		{Namespace: "refit"}, {Namespace: "east", WorkloadKubeconfig: "east.conf"}, {Namespace: "west", WorkloadKubeconfig: "west.conf"},
+	} {
+		names[o.lease()] = true
+	}
+	assert.Len(t, names, 3)
 }
 
 func TestAHeartbeatOfANodeBringsNothingAbout(t *testing.T) {

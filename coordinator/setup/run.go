@@ -9,8 +9,10 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/coordinator/handover"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -24,7 +26,6 @@ import (
 )
 
 const (
-	leaderLease = "refit-coordinator"
 	// cacheSync is generous: the only control plane may be in the middle of its upgrade.
 	cacheSync = 10 * time.Minute
 	// passTimeout bounds one reconcile against an API server that does not answer.
@@ -44,10 +45,13 @@ func Run(ctx context.Context, o Options, log logr.Logger) error {
 // RunWith is Run with the client configurations given.
 func RunWith(ctx context.Context, o Options, log logr.Logger, machines, workload *rest.Config) error {
 	ctrl.SetLogger(log)
+	outer := ctx
 	ctx, end := context.WithCancelCause(logr.NewContext(ctx, log))
 	defer end(nil)
-	if err := awaitAPI(ctx, log, machines); err != nil {
-		return err
+	for _, c := range apis(machines, workload) {
+		if err := awaitAPI(ctx, log, c); err != nil {
+			return err
+		}
 	}
 	scheme, err := newScheme()
 	if err != nil {
@@ -71,9 +75,30 @@ func RunWith(ctx context.Context, o Options, log logr.Logger, machines, workload
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("running the coordinator: %w", err)
 	}
-	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errHandedOver):
+		return o.awaitSuccessor(outer, machines)
+	case cause != nil && !errors.Is(cause, context.Canceled):
 		return fmt.Errorf("running the coordinator: %w", cause)
 	}
+	return nil
+}
+
+// apis are the API servers that there are to wait for.
+func apis(machines, workload *rest.Config) []*rest.Config {
+	if machines == workload {
+		return []*rest.Config{machines}
+	}
+	return []*rest.Config{machines, workload}
+}
+
+// awaitSuccessor keeps this process, which would begin anew at once, from taking the lead again that it has given away.
+func (o *Options) awaitSuccessor(ctx context.Context, machines *rest.Config) error {
+	client, err := kubernetes.NewForConfig(machines)
+	if err != nil {
+		return fmt.Errorf("setting up a client for the leader's Lease: %w", err)
+	}
+	handover.AwaitSuccessor(ctx, client, o.LeaderElectionNamespace, o.lease(), o.LeaseDuration)
 	return nil
 }
 
@@ -116,7 +141,7 @@ func (o *Options) managerOptions(ctx context.Context, log logr.Logger, scheme *r
 	opts := manager.Options{
 		Scheme: scheme, Logger: log,
 		BaseContext:    func() context.Context { return ctx },
-		LeaderElection: o.LeaderElection, LeaderElectionID: leaderLease, LeaderElectionNamespace: o.LeaderElectionNamespace,
+		LeaderElection: o.LeaderElection, LeaderElectionID: o.lease(), LeaderElectionNamespace: o.LeaderElectionNamespace,
 		LeaseDuration: &o.LeaseDuration, RenewDeadline: &renew, RetryPeriod: &retry,
 		// The process ends right after: the next leader need not wait for the lease to run out.
 		LeaderElectionReleaseOnCancel: true,

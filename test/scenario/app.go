@@ -25,15 +25,20 @@ const (
 
 // DeployApp creates the application, its budget and its service, and waits until it is available.
 func (e *Env) DeployApp(ctx context.Context, image string) error {
+	return e.DeployAppOf(ctx, image, AppReplicas, AppMinAvailable)
+}
+
+// DeployAppOf is DeployApp with so many pods, and a budget that keeps so many of them.
+func (e *Env) DeployAppOf(ctx context.Context, image string, replicas, available int32) error {
 	labels := map[string]string{"app": AppName}
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: AppNamespace}}
 	if _, err := e.Kube.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{}); exceptExists(err) != nil {
 		return fmt.Errorf("creating namespace %s: %w", AppNamespace, err)
 	}
-	if _, err := e.Kube.AppsV1().Deployments(AppNamespace).Create(ctx, appDeployment(image, labels), metav1.CreateOptions{}); exceptExists(err) != nil {
+	if _, err := e.Kube.AppsV1().Deployments(AppNamespace).Create(ctx, appDeployment(image, replicas, labels), metav1.CreateOptions{}); exceptExists(err) != nil {
 		return fmt.Errorf("creating the application: %w", err)
 	}
-	minAvailable := intstr.FromInt32(AppMinAvailable)
+	minAvailable := intstr.FromInt32(available)
 	pdb := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: AppName}, Spec: policyv1.PodDisruptionBudgetSpec{
 		MinAvailable: &minAvailable, Selector: &metav1.LabelSelector{MatchLabels: labels}}}
 	if _, err := e.Kube.PolicyV1().PodDisruptionBudgets(AppNamespace).Create(ctx, pdb, metav1.CreateOptions{}); exceptExists(err) != nil {
@@ -44,13 +49,13 @@ func (e *Env) DeployApp(ctx context.Context, image string) error {
 	if _, err := e.Kube.CoreV1().Services(AppNamespace).Create(ctx, svc, metav1.CreateOptions{}); exceptExists(err) != nil {
 		return fmt.Errorf("creating the application's service: %w", err)
 	}
-	return e.waitApp(ctx)
+	return e.waitApp(ctx, replicas)
 }
 
-func (e *Env) waitApp(ctx context.Context) error {
+func (e *Env) waitApp(ctx context.Context, replicas int32) error {
 	err := wait.PollUntilContextTimeout(ctx, time.Second, 3*time.Minute, true, func(ctx context.Context) (bool, error) {
 		d, err := e.Kube.AppsV1().Deployments(AppNamespace).Get(ctx, AppName, metav1.GetOptions{})
-		return err == nil && d.Status.AvailableReplicas == AppReplicas, nil
+		return err == nil && d.Status.AvailableReplicas == replicas, nil
 	})
 	if err != nil {
 		return fmt.Errorf("waiting for the application to be available: %w", err)
@@ -58,8 +63,8 @@ func (e *Env) waitApp(ctx context.Context) error {
 	return nil
 }
 
-func appDeployment(image string, labels map[string]string) *appsv1.Deployment {
-	replicas, grace := int32(AppReplicas), int64(10)
+func appDeployment(image string, replicas int32, labels map[string]string) *appsv1.Deployment {
+	grace := int64(10)
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: AppName},
 		Spec: appsv1.DeploymentSpec{

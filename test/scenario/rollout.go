@@ -150,6 +150,11 @@ func AllAt(w Wish) func([]v1alpha1.Machine) (bool, error) {
 }
 
 func runs(m *v1alpha1.Machine, w Wish) bool {
+	return meets(m, w) && m.Status.Phase == v1alpha1.PhaseReady
+}
+
+// meets says that the machine runs the wish and needs nothing else, whether it serves or stands by.
+func meets(m *v1alpha1.Machine, w Wish) bool {
 	v := m.Status.Versions
 	if v == nil || v.Kubelet != w.Kubernetes || v.ContainerRuntime == nil || strings.TrimPrefix(v.ContainerRuntime.Version, "v") != w.Containerd {
 		return false
@@ -157,7 +162,7 @@ func runs(m *v1alpha1.Machine, w Wish) bool {
 	if v.ControlPlane != nil && v.ControlPlane.APIServer != w.Kubernetes {
 		return false
 	}
-	return meta.IsStatusConditionTrue(m.Status.Conditions, v1alpha1.ConditionUpToDate) && m.Status.Phase == v1alpha1.PhaseReady
+	return meta.IsStatusConditionTrue(m.Status.Conditions, v1alpha1.ConditionUpToDate)
 }
 
 // PrintTimings prints the durations of the last operation of each machine by phase.

@@ -51,7 +51,7 @@ type host struct {
 func (w *world) host(name, pool string, roles ...v1alpha1.Role) *host {
 	w.t.Helper()
 	h := &host{
-		w: w, name: name, roles: roles, client: newClient(w.t, server.As(w.t, "system:node:"+name, "system:nodes")),
+		w: w, name: name, roles: roles, client: newClient(w.t, w.server.As(w.t, "system:node:"+name, "system:nodes")),
 		kubelet: oldK8s, runtime: "1.7.28", ready: true, disruption: v1alpha1.DisruptionDrain, workTime: 100 * time.Millisecond,
 		status: map[string]any{}, plans: map[string]string{},
 	}
@@ -59,7 +59,7 @@ func (w *world) host(name, pool string, roles ...v1alpha1.Role) *host {
 		h.apiServer = oldK8s
 	}
 	ctx := context.Background()
-	require.NoError(w.t, w.admin.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}))
+	require.NoError(w.t, w.workload.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}))
 	m := &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"pool": pool}}}
 	m.Spec.Roles = roles
 	require.NoError(w.t, w.admin.Create(ctx, m))
@@ -112,12 +112,12 @@ func (h *host) kubeletOnce() error {
 		return nil
 	}
 	pods := &corev1.PodList{}
-	if err := h.w.admin.List(context.Background(), pods); err != nil {
+	if err := h.w.workload.List(context.Background(), pods); err != nil {
 		return err
 	}
 	for i := range pods.Items {
 		if p := &pods.Items[i]; p.Spec.NodeName == h.name && p.DeletionTimestamp != nil {
-			_ = h.w.admin.Delete(context.Background(), p, client.GracePeriodSeconds(0))
+			_ = h.w.workload.Delete(context.Background(), p, client.GracePeriodSeconds(0))
 		}
 	}
 	return nil
@@ -126,12 +126,12 @@ func (h *host) kubeletOnce() error {
 func (h *host) renewLease() error {
 	ctx, now := context.Background(), metav1.NowMicro()
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-node-lease", Name: h.name}}
-	err := h.w.admin.Get(ctx, client.ObjectKeyFromObject(lease), lease)
+	err := h.w.workload.Get(ctx, client.ObjectKeyFromObject(lease), lease)
 	lease.Spec.HolderIdentity, lease.Spec.RenewTime = &h.name, &now
 	if apierrors.IsNotFound(err) {
-		return h.w.admin.Create(ctx, lease)
+		return h.w.workload.Create(ctx, lease)
 	}
-	return errors.Join(err, h.w.admin.Update(ctx, lease))
+	return errors.Join(err, h.w.workload.Update(ctx, lease))
 }
 
 func (h *host) postNode() {
@@ -142,7 +142,7 @@ func (h *host) postNode() {
 	}
 	h.mu.Unlock()
 	n := &corev1.Node{}
-	if h.w.admin.Get(context.Background(), types.NamespacedName{Name: h.name}, n) != nil {
+	if h.w.workload.Get(context.Background(), types.NamespacedName{Name: h.name}, n) != nil {
 		return
 	}
 	runtimeText := "containerd://" + runtime
@@ -152,7 +152,7 @@ func (h *host) postNode() {
 	}
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: state, Message: "simulated", LastTransitionTime: metav1.Now(), LastHeartbeatTime: metav1.Now()}}
 	n.Status.NodeInfo = corev1.NodeSystemInfo{KubeletVersion: kubelet, ContainerRuntimeVersion: runtimeText}
-	_ = h.w.admin.Status().Update(context.Background(), n)
+	_ = h.w.workload.Status().Update(context.Background(), n)
 }
 
 // --- the agent ---

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/test/integration/apiserver"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -39,29 +40,40 @@ const (
 
 // world is a cluster of simulated hosts on a real API server.
 type world struct {
-	t     *testing.T
-	ctx   context.Context
-	admin client.Client
-	hosts map[string]*host
-	dir   string
-	began time.Time
-	logs  *os.File
+	t   *testing.T
+	ctx context.Context
+	// server has the Machines, and workloads the Nodes: the same one, but for the test of two.
+	server, workloads *apiserver.Server
+	admin, workload   client.Client
+	hosts             map[string]*host
+	dir               string
+	began             time.Time
+	logs              *os.File
 	// kubeconfig of the operator, once there is one.
 	kubeconfig string
 
 	mu          sync.Mutex
 	coordinator *exec.Cmd
+	pods        []*exec.Cmd
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	return newWorldOf(t, server, server)
+}
+
+// newWorldOf is a world whose Machines are on one API server, and whose Nodes are on another.
+func newWorldOf(t *testing.T, machines, nodes *apiserver.Server) *world {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	w := &world{t: t, ctx: ctx, admin: newClient(t, server.Admin()), hosts: map[string]*host{}, dir: t.TempDir(), began: time.Now()}
+	w := &world{t: t, ctx: ctx, server: machines, workloads: nodes,
+		admin: newClient(t, machines.Admin()), workload: newClient(t, nodes.Admin()), hosts: map[string]*host{}, dir: t.TempDir(), began: time.Now()}
 	logs, err := os.Create(filepath.Join(w.dir, "coordinator.log"))
 	require.NoError(t, err)
 	w.logs = logs
 	t.Cleanup(func() {
 		w.kill()
+		w.killPods()
 		cancel()
 		for _, h := range w.hosts {
 			h.done.Wait()
@@ -101,8 +113,8 @@ func (w *world) clean() {
 		require.NoError(w.t, w.admin.DeleteAllOf(ctx, o, client.InNamespace(namespace)))
 	}
 	require.NoError(w.t, w.admin.DeleteAllOf(ctx, &appsv1.ControllerRevision{}, client.InNamespace(namespace))) // no garbage collector runs here
-	require.NoError(w.t, w.admin.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace("default"), client.GracePeriodSeconds(0)))
-	require.NoError(w.t, w.admin.DeleteAllOf(ctx, &corev1.Node{}))
+	require.NoError(w.t, w.workload.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace("default"), client.GracePeriodSeconds(0)))
+	require.NoError(w.t, w.workload.DeleteAllOf(ctx, &corev1.Node{}))
 	require.NoError(w.t, w.admin.DeleteAllOf(ctx, &coordinationv1.Lease{}, client.InNamespace("refit-system")))
 }
 
@@ -131,14 +143,25 @@ func (w *world) start() {
 
 func (w *world) startWithLease(lease time.Duration) {
 	w.t.Helper()
-	kubeconfig := server.WriteKubeconfig(w.t, w.dir, coordinatorUser, "system:serviceaccounts")
-	cmd := exec.Command(program, "--kubeconfig="+kubeconfig, "--lease-duration="+lease.String(), "--metrics-bind-address=0", "--health-probe-bind-address=0")
-	cmd.Stdout, cmd.Stderr = w.logs, w.logs
-	cmd.Env = append(os.Environ(), "POD_NAMESPACE=default") // where a test can have pods
-	require.NoError(w.t, cmd.Start())
+	cmd := w.command(lease, "POD_NAMESPACE=default") // where a test can have pods
 	w.mu.Lock()
 	w.coordinator = cmd
 	w.mu.Unlock()
+}
+
+// command starts the program with what a pod's environment adds.
+func (w *world) command(lease time.Duration, env ...string) *exec.Cmd {
+	w.t.Helper()
+	args := []string{"--lease-duration=" + lease.String(), "--metrics-bind-address=0", "--health-probe-bind-address=0",
+		"--kubeconfig=" + w.server.WriteKubeconfig(w.t, w.dir, coordinatorUser, "system:serviceaccounts")}
+	if w.workloads != w.server {
+		args = append(args, "--workload-kubeconfig="+w.workloads.WriteKubeconfig(w.t, w.t.TempDir(), coordinatorUser, "system:serviceaccounts"))
+	}
+	cmd := exec.Command(program, args...)
+	cmd.Stdout, cmd.Stderr = w.logs, w.logs
+	cmd.Env = append(os.Environ(), env...)
+	require.NoError(w.t, cmd.Start())
+	return cmd
 }
 
 // kill is SIGKILL: nothing is given back, no lease is released.
@@ -169,7 +192,7 @@ func (w *world) machine(name string) *v1alpha1.Machine {
 
 func (w *world) node(name string) *corev1.Node {
 	n := &corev1.Node{}
-	require.NoError(w.t, w.admin.Get(context.Background(), types.NamespacedName{Name: name}, n))
+	require.NoError(w.t, w.workload.Get(context.Background(), types.NamespacedName{Name: name}, n))
 	return n
 }
 
@@ -260,11 +283,11 @@ func (w *world) pod(name, node string, managed bool) {
 	if managed {
 		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "rs", UID: "1", Controller: ptr(true)}}
 	}
-	require.NoError(w.t, w.admin.Create(context.Background(), p))
+	require.NoError(w.t, w.workload.Create(context.Background(), p))
 }
 
 func (w *world) podExists(name string) bool {
-	err := w.admin.Get(context.Background(), types.NamespacedName{Namespace: "default", Name: name}, &corev1.Pod{})
+	err := w.workload.Get(context.Background(), types.NamespacedName{Namespace: "default", Name: name}, &corev1.Pod{})
 	return err == nil
 }
 
