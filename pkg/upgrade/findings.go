@@ -23,6 +23,7 @@ var finders = []finder{
 	duplicateStaticPods,
 	removedAPIs,
 	phasesLeftOut,
+	knownBadRelease,
 	etcdFloor,
 	expiringCertificates,
 	space,

@@ -37,6 +37,7 @@ const (
 	// The control plane.
 	FindingDuplicateStaticPod = "DuplicateStaticPod"
 	FindingRemovedAPI         = "RemovedAPIRequested"
+	FindingKnownBadRelease    = "KnownBadRelease"
 	FindingPhaseNotSkippable  = "PhaseNotSkippable"
 	FindingEtcdTooOld         = "EtcdTooOld"
 	FindingEtcdMembership     = "EtcdMembershipAtRisk"

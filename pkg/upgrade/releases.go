@@ -193,7 +193,7 @@ func commonRelease(lists [][]Version) string {
 		return ""
 	}
 	for _, v := range slices.Backward(lists[0]) {
-		if !slices.ContainsFunc(lists[1:], func(list []Version) bool { return !containsVersion(list, v) }) {
+		if knownBad(v) == nil && !slices.ContainsFunc(lists[1:], func(list []Version) bool { return !containsVersion(list, v) }) {
 			return v.String()
 		}
 	}
