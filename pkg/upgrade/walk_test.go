@@ -191,19 +191,21 @@ func legalFleet(api, ahead, behindA, behindB, controlPlanes, target int) ([]Host
 	return hosts, allowed(api-behindA) && allowed(api-behindB)
 }
 
-// The number of windows of each machine on a three-minor jump: one per minor for a
-// control plane, with its kubelet riding on the last; one for a worker.
-func TestAThreeMinorJumpTakesTheFewestDrains(t *testing.T) {
+// The number of windows of each machine on a jump (docs/planning.md has the table): one per minor for a
+// control plane, with its kubelet riding on the last where that is the last of them all; one for a worker.
+func TestAJumpOverMinorsTakesTheFewestDrains(t *testing.T) {
 	for name, tc := range map[string]struct {
-		controlPlanes int
-		want          map[string]int
+		from, controlPlanes int
+		want                map[string]int
 	}{
-		"one control plane":    {controlPlanes: 1, want: map[string]int{"cp1": 3, "w1": 1, "w2": 1}},
-		"three control planes": {controlPlanes: 3, want: map[string]int{"cp1": 4, "cp2": 4, "cp3": 3, "w1": 1, "w2": 1}},
+		"two minors, one control plane":      {35, 1, map[string]int{"cp1": 2, "w1": 1, "w2": 1}},
+		"two minors, three control planes":   {35, 3, map[string]int{"cp1": 3, "cp2": 3, "cp3": 2, "w1": 1, "w2": 1}},
+		"three minors, one control plane":    {34, 1, map[string]int{"cp1": 3, "w1": 1, "w2": 1}},
+		"three minors, three control planes": {34, 3, map[string]int{"cp1": 4, "cp2": 4, "cp3": 3, "w1": 1, "w2": 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			hosts, _ := legalFleet(34, 0, 0, 0, tc.controlPlanes, 37)
-			_, windows := replay(t, Fleet{Hosts: hosts, HopPatch: patches(34, 37)}, name)
+			hosts, _ := legalFleet(tc.from, 0, 0, 0, tc.controlPlanes, 37)
+			_, windows := replay(t, Fleet{Hosts: hosts, HopPatch: patches(tc.from, 37)}, name)
 			assert.Equal(t, tc.want, windows)
 		})
 	}
