@@ -21,20 +21,19 @@ type Board struct {
 	Changed func(types.NamespacedName)
 
 	mu        sync.Mutex
-	verdicts  map[types.NamespacedName]gates.Verdict
-	halts     map[types.NamespacedName]gates.Verdict
+	verdicts  words[gates.Verdict]
+	halts     words[gates.Verdict]
 	overrides map[types.NamespacedName][]Override
-	skews     map[types.NamespacedName]string
-	roles     map[types.NamespacedName]standby.Role
+	skews     words[string]
+	roles     words[standby.Role]
 	// judged are the namespaces whose skews are known.
 	judged map[string]bool
 }
 
-// SetVerdicts replaces the verdicts of a namespace.
+// SetVerdicts replaces the verdicts of a namespace. What is set here and below is the board's from then on.
 func (b *Board) SetVerdicts(namespace string, verdicts map[string]gates.Verdict) {
 	b.mu.Lock()
-	next, changed := replaced(b.verdicts, namespace, verdicts)
-	b.verdicts = next
+	changed := b.verdicts.replace(namespace, verdicts)
 	b.mu.Unlock()
 	b.tell(changed)
 }
@@ -43,8 +42,7 @@ func (b *Board) SetVerdicts(namespace string, verdicts map[string]gates.Verdict)
 // of a namespace that hold one.
 func (b *Board) SetHalts(namespace string, halts map[string]gates.Verdict) {
 	b.mu.Lock()
-	next, changed := replaced(b.halts, namespace, halts)
-	b.halts = next
+	changed := b.halts.replace(namespace, halts)
 	b.mu.Unlock()
 	b.tell(changed)
 }
@@ -53,7 +51,7 @@ func (b *Board) SetHalts(namespace string, halts map[string]gates.Verdict) {
 func (b *Board) Halt(machine types.NamespacedName) *gates.Verdict {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if v, halted := b.halts[machine]; halted {
+	if v, halted := b.halts.of(machine); halted {
 		return &v
 	}
 	return nil
@@ -63,11 +61,11 @@ func (b *Board) Halt(machine types.NamespacedName) *gates.Verdict {
 // outside of their skew; the others are within it, or not known.
 func (b *Board) SetSkews(namespace string, skews map[string]string) {
 	b.mu.Lock()
-	next, changed := replaced(b.skews, namespace, skews)
+	changed := b.skews.replace(namespace, skews)
 	if b.judged == nil {
 		b.judged = map[string]bool{}
 	}
-	b.skews, b.judged[namespace] = next, true
+	b.judged[namespace] = true
 	b.mu.Unlock()
 	b.tell(changed)
 }
@@ -75,8 +73,7 @@ func (b *Board) SetSkews(namespace string, skews map[string]string) {
 // SetRoles replaces the roles of the machines of a namespace for which that is a question.
 func (b *Board) SetRoles(namespace string, roles map[string]standby.Role) {
 	b.mu.Lock()
-	next, changed := replaced(b.roles, namespace, roles)
-	b.roles = next
+	changed := b.roles.replace(namespace, roles)
 	b.mu.Unlock()
 	b.tell(changed)
 }
@@ -85,8 +82,7 @@ func (b *Board) SetRoles(namespace string, roles map[string]standby.Role) {
 func (b *Board) Role(machine types.NamespacedName) (standby.Role, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	r, ok := b.roles[machine]
-	return r, ok
+	return b.roles.of(machine)
 }
 
 // Skew is what is said of a machine whose kubelet is outside of its skew, "" of any other;
@@ -94,36 +90,51 @@ func (b *Board) Role(machine types.NamespacedName) (standby.Role, bool) {
 func (b *Board) Skew(machine types.NamespacedName) (string, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.skews[machine], b.judged[machine.Namespace]
+	text, _ := b.skews.of(machine)
+	return text, b.judged[machine.Namespace]
 }
 
-// replaced is old with the entries of a namespace replaced, and the machines for which that is news.
-func replaced[V comparable](old map[types.NamespacedName]V, namespace string, now map[string]V) (map[types.NamespacedName]V, []types.NamespacedName) {
-	next := map[types.NamespacedName]V{}
+// news are the machines of a namespace of which now says something else than old.
+func news[V comparable](namespace string, old, now map[string]V) []types.NamespacedName {
 	var changed []types.NamespacedName
-	for key, v := range old {
-		if key.Namespace != namespace {
-			next[key] = v
-		} else if _, still := now[key.Name]; !still {
-			changed = append(changed, key)
+	for name := range old {
+		if _, still := now[name]; !still {
+			changed = append(changed, types.NamespacedName{Namespace: namespace, Name: name})
 		}
 	}
 	for name, v := range now {
-		key := types.NamespacedName{Namespace: namespace, Name: name}
-		if was, had := old[key]; !had || was != v {
-			changed = append(changed, key)
+		if was, had := old[name]; !had || was != v {
+			changed = append(changed, types.NamespacedName{Namespace: namespace, Name: name})
 		}
-		next[key] = v
 	}
-	return next, changed
+	return changed
+}
+
+// words are those of each namespace, by machine. A namespace's are replaced and never changed.
+type words[V comparable] map[string]map[string]V
+
+func (w *words[V]) replace(namespace string, now map[string]V) []types.NamespacedName {
+	if *w == nil {
+		*w = words[V]{}
+	}
+	changed := news(namespace, (*w)[namespace], now)
+	(*w)[namespace] = now
+	if len(now) == 0 {
+		delete(*w, namespace)
+	}
+	return changed
+}
+
+func (w words[V]) of(machine types.NamespacedName) (V, bool) {
+	v, known := w[machine.Namespace][machine.Name]
+	return v, known
 }
 
 // Verdict of the machine; false when no gate holds it.
 func (b *Board) Verdict(machine types.NamespacedName) (gates.Verdict, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	v, ok := b.verdicts[machine]
-	return v, ok
+	return b.verdicts.of(machine)
 }
 
 // SetOverrides replaces the overridden fields of a machine.

@@ -26,29 +26,50 @@ type Objects struct {
 }
 
 // Build joins the objects. The fleet keeps pointers into them.
-func Build(o Objects) (*Fleet, error) {
-	f := &Fleet{Pools: map[string]*Pool{}, Stopped: o.Ledger.Stopped, Epoch: o.Ledger.Epoch, Now: o.Now}
-	nodes := map[string]*Node{}
-	for i := range o.Nodes {
-		n := NodeOf(&o.Nodes[i])
-		nodes[n.Name] = n
-		f.nodes = append(f.nodes, n)
-	}
-	f.planner = ForPlanner(o.Machines, o.Nodes)
+func Build(o Objects) (*Fleet, error) { return newRemembered().build(o) }
+
+func (r *remembered) build(o Objects) (*Fleet, error) {
 	claims, err := newClaims(o.Deployments)
 	if err != nil {
 		return nil, err
 	}
+	r.reading++
+	f := &Fleet{Pools: map[string]*Pool{}, Stopped: o.Ledger.Stopped, Epoch: o.Ledger.Epoch, Now: o.Now, given: new(int)}
+	f.nodes = make([]*Node, 0, len(o.Nodes))
+	for i := range o.Nodes {
+		f.nodes = append(f.nodes, r.node(&o.Nodes[i]))
+	}
+	selectors := textsOf(claims)
+	reclaim := !slices.Equal(selectors, r.selectors)
+	r.selectors = selectors
+	hosts, others, changed := make([]*knownHost, 0, len(o.Machines)), []*knownHost(nil), false
+	all, slots := make([]Machine, len(o.Machines)), slotsOf(&o.Ledger)
+	f.Machines = make([]*Machine, 0, len(o.Machines))
 	for i := range o.Machines {
-		m := &Machine{Machine: &o.Machines[i], Node: nodes[o.Machines[i].Name]}
-		m.Slot = SlotOf(&o.Ledger, m.Machine)
+		m := &all[i]
+		m.Machine, m.Node = &o.Machines[i], r.nodeNamed(o.Machines[i].Name)
+		m.Slot = slots[slotKey{m.Name, string(m.UID)}]
+		host, news := r.machine(m.Machine, m.Node)
+		if reclaim || !host.claimed {
+			host.claims, host.claimed = claimsOn(m.Machine, claims), true
+		}
+		m.Claims = host.claims
 		f.join(m, claims)
 		f.Machines = append(f.Machines, m)
+		hosts, changed = append(hosts, host), changed || news
 	}
+	for _, n := range f.nodes {
+		if known := r.hosts[n.Name]; known == nil || known.reading != r.reading {
+			host, news := r.other(n)
+			others, changed = append(others, host), changed || news
+		}
+	}
+	f.plan = r.planFor(o.Machines, hosts, others, changed)
+	r.forget(len(o.Nodes), len(hosts)+len(others))
 	for i := range o.Budgets {
 		f.Budgets = append(f.Budgets, &o.Budgets[i])
 	}
-	f.Lost = lost(o, claims)
+	f.Lost = lost(f, o, claims)
 	f.sort()
 	return f, nil
 }
@@ -62,23 +83,28 @@ func (f *Fleet) sort() {
 	slices.SortFunc(f.Budgets, func(a, b *v1alpha1.MachineDisruptionBudget) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-func (f *Fleet) join(m *Machine, claims []claim) {
-	var owner *v1alpha1.MachineDeployment
+// claimsOn are the names of the deployments that select the machine.
+func claimsOn(m *v1alpha1.Machine, claims []claim) []string {
+	var out []string
 	for _, c := range claims {
 		if c.selector.Matches(labels.Set(m.Labels)) {
-			m.Claims = append(m.Claims, c.deployment.Name)
-			owner = c.deployment
+			out = append(out, c.deployment.Name)
 		}
 	}
+	return out
+}
+
+func (f *Fleet) join(m *Machine, claims []claim) {
 	name := ""
 	if len(m.Claims) == 1 {
-		name = owner.Name
-	} else {
-		owner = nil
+		name = m.Claims[0]
 	}
 	p := f.Pools[name]
 	if p == nil {
-		p = &Pool{Name: name, Deployment: owner, now: f.Now}
+		p = &Pool{Name: name, now: f.Now, given: f.given}
+		if at := slices.IndexFunc(claims, func(c claim) bool { return name != "" && c.deployment.Name == name }); at >= 0 {
+			p.Deployment = claims[at].deployment
+		}
 		f.Pools[name] = p
 	}
 	p.Machines = append(p.Machines, m)
@@ -103,6 +129,15 @@ func newClaims(deployments []v1alpha1.MachineDeployment) ([]claim, error) {
 	return claims, nil
 }
 
+// textsOf are the names and selectors of the deployments.
+func textsOf(claims []claim) []string {
+	out := make([]string, 0, 2*len(claims))
+	for _, c := range claims {
+		out = append(out, c.deployment.Name, c.selector.String())
+	}
+	return out
+}
+
 // SelectorOf is the selector of a MachineDeployment. An empty one matches nothing:
 // a pool is never everything by accident.
 func SelectorOf(s metav1.LabelSelector) (labels.Selector, error) {
@@ -114,6 +149,20 @@ func SelectorOf(s metav1.LabelSelector) (labels.Selector, error) {
 		return nil, fmt.Errorf("parsing the label selector: %w", err)
 	}
 	return sel, nil
+}
+
+type slotKey struct{ machine, uid string }
+
+// slotsOf are the slots by their machines, as SlotOf finds them.
+func slotsOf(l *v1alpha1.LedgerSpec) map[slotKey]*v1alpha1.Slot {
+	out := make(map[slotKey]*v1alpha1.Slot, len(l.Slots))
+	for i := range l.Slots {
+		s := &l.Slots[i]
+		if key := (slotKey{s.Machine, s.MachineUID}); out[key] == nil {
+			out[key] = s
+		}
+	}
+	return out
 }
 
 // SlotOf is the machine's slot in the ledger. A slot of an earlier machine of the same name is not its own.

@@ -81,6 +81,9 @@ func (m *Machine) fails(deadline time.Duration) (at time.Time, reason string) {
 func (p *Pool) UnhealthyInARow() []string { return p.inARow.or(p.findUnhealthyInARow) }
 
 func (p *Pool) findUnhealthyInARow() []string {
+	if !p.hasUnwell() {
+		return nil
+	}
 	type ending struct {
 		at      time.Time
 		machine string
@@ -102,6 +105,14 @@ func (p *Pool) findUnhealthyInARow() []string {
 		return nil
 	}
 	return []string{all[1].machine, all[0].machine}
+}
+
+// hasUnwell says that an operation has ended after which its machine did not get well.
+func (p *Pool) hasUnwell() bool {
+	return slices.ContainsFunc(p.Machines, func(m *Machine) bool {
+		f := m.Status.RolloutFailure
+		return f != nil && f.Class == ClassUnhealthyAfter
+	})
 }
 
 // aftermath is how long after an operation a node that goes down may have gone because of it.

@@ -38,43 +38,29 @@ type Fleet struct {
 	nodes   []*Node // of the whole cluster
 	members []*Machine
 	covered map[*v1alpha1.MachineDisruptionBudget]*Tally
-	planner upgrade.Fleet
-	view    *upgrade.View
-	states  map[string]*upgrade.HostState
+	plan    *planned
+	given   *int // slots on this reading
+	queue   kept[[]*Machine]
 }
 
 // View is the fleet as the planner sees it, parsed once. Slots do not change it.
-func (f *Fleet) View() *upgrade.View {
-	if f.view == nil {
-		f.view = upgrade.NewView(f.planner)
-	}
-	return f.view
-}
+func (f *Fleet) View() *upgrade.View { return f.plan.view() }
+
+// Queue is what make makes of the fleet, made once for a reading. Slots that are given on it
+// change nobody's place in it.
+func (f *Fleet) Queue(make func() []*Machine) []*Machine { return f.queue.or(make) }
 
 // State is a machine as the planner sees it, with its Node.
 func (f *Fleet) State(machine string) upgrade.HostState {
-	if f.states == nil {
-		f.states = map[string]*upgrade.HostState{}
-		for i := range f.planner.Hosts {
-			f.states[f.planner.Hosts[i].Name] = &f.planner.Hosts[i]
-		}
-	}
-	if h := f.states[machine]; h != nil {
+	if h := f.plan.states()[machine]; h != nil {
 		return *h
 	}
 	return upgrade.HostState{Name: machine}
 }
 
 // Skews are the machines whose kubelets are outside of their skew, and what to do about each.
-func (f *Fleet) Skews() map[string]string {
-	out := map[string]string{}
-	for _, m := range f.Machines {
-		for _, finding := range f.View().SkewFindings(f.State(m.Name)) {
-			out[m.Name] = finding.Message
-		}
-	}
-	return out
-}
+// Readings may share the answer: it is only read.
+func (f *Fleet) Skews() map[string]string { return f.plan.skews() }
 
 // HasPlaceFor says whether any node takes pods of this one.
 func (f *Fleet) HasPlaceFor(n *Node) bool { return n.hasPlaceIn(f.nodes) }
@@ -84,7 +70,7 @@ type Machine struct {
 	*v1alpha1.Machine
 	// Node as the cluster sees it; nil where there is none.
 	Node *Node
-	// Slot it holds; nil when it holds none.
+	// Slot it holds; nil when it holds none. On a reading it is given with Hold.
 	Slot *v1alpha1.Slot
 	// Pool it belongs to.
 	Pool *Pool
@@ -96,6 +82,12 @@ type Machine struct {
 	Checks map[string]CheckOutcome
 	// Claims are the names of all MachineDeployments that match it; more than one is a conflict.
 	Claims []string
+}
+
+// Hold gives the machine a slot on this reading, so that whoever is asked after it counts that.
+func (m *Machine) Hold(s *v1alpha1.Slot) {
+	m.Slot = s
+	*m.Pool.given++
 }
 
 // Node is what counts of a Node object.
@@ -142,6 +134,7 @@ type Pool struct {
 	Machines   []*Machine
 
 	now     time.Time // of the reading
+	given   *int      // slots on the reading
 	turn    *Turn
 	size    *int
 	tally   *Tally

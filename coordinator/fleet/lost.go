@@ -6,7 +6,6 @@ import (
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 )
 
 // TemplateManager owns what a template has written into Machines.
@@ -26,10 +25,10 @@ func HadMachines(d *v1alpha1.MachineDeployment) bool { return d.Status.Machines 
 
 // lost are the deployments that had machines and match none now. Some machines alone say
 // nothing of those that others match.
-func lost(o Objects, claims []claim) []string {
+func lost(f *Fleet, o Objects, claims []claim) []string {
 	var out []string
 	for _, c := range claims {
-		matches := slices.ContainsFunc(o.Machines, func(m v1alpha1.Machine) bool { return c.selector.Matches(labels.Set(m.Labels)) })
+		matches := slices.ContainsFunc(f.Machines, func(m *Machine) bool { return slices.Contains(m.Claims, c.deployment.Name) })
 		if !matches && (HasLost(c.deployment) || !o.Partial && HadMachines(c.deployment)) {
 			out = append(out, c.deployment.Name)
 		}

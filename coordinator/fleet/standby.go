@@ -72,15 +72,7 @@ func (m *Machine) Unusable() string {
 }
 
 // Serving is how many machines of the pool serve now.
-func (p *Pool) Serving() int {
-	n := 0
-	for _, m := range p.Machines {
-		if m.Serves() {
-			n++
-		}
-	}
-	return n
-}
+func (p *Pool) Serving() int { return p.Tally().fresh().serving }
 
 // MaxSurge is how many standby machines may be put to work for a rollout; a percentage is
 // rounded down to at least one, except 0%.

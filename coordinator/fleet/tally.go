@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,43 +14,39 @@ import (
 // it count again.
 type Tally struct {
 	machines []*Machine
-	in       map[*Machine]bool
-	slots    []*v1alpha1.Slot // of machines, when it was counted; nil before
+	has      func(*Machine) bool
+	given    *int // slots on the reading
+	counted  bool
+	upTo     int // as many slots were given when it was counted
 
-	away, busy, disrupting, serving []*Machine
-}
-
-func newTally(machines []*Machine) *Tally {
-	t := &Tally{machines: machines, in: make(map[*Machine]bool, len(machines))}
-	for _, m := range machines {
-		t.in[m] = true
-	}
-	return t
+	away, busy, disrupting []*Machine
+	serving                int
+	words                  kept[string]
 }
 
 // Len is how many machines there are.
 func (t *Tally) Len() int { return len(t.machines) }
 
 // Has says whether the machine is one of them.
-func (t *Tally) Has(m *Machine) bool { return t.in[m] }
+func (t *Tally) Has(m *Machine) bool { return t.has(m) }
 
 // AwayBut are those that do not serve, but for one.
-func (t *Tally) AwayBut(m *Machine) []*Machine { return but(t.counted().away, m) }
+func (t *Tally) AwayBut(m *Machine) []*Machine { return but(t.fresh().away, m) }
 
 // BusyBut are those in a slot, but for one.
-func (t *Tally) BusyBut(m *Machine) []*Machine { return but(t.counted().busy, m) }
+func (t *Tally) BusyBut(m *Machine) []*Machine { return but(t.fresh().busy, m) }
 
 // ServingBut is how many others serve.
 func (t *Tally) ServingBut(m *Machine) int {
-	n := len(t.counted().serving)
-	if t.in[m] && m.Serves() {
+	n := t.fresh().serving
+	if t.has(m) && m.Serves() {
 		n--
 	}
 	return n
 }
 
 // DisruptingBut is how many others are in a slot that takes pods away from them.
-func (t *Tally) DisruptingBut(m *Machine) int { return len(but(t.counted().disrupting, m)) }
+func (t *Tally) DisruptingBut(m *Machine) int { return len(but(t.fresh().disrupting, m)) }
 
 // but leaves one machine out; where it is not among them, what it returns is shared.
 func but(machines []*Machine, m *Machine) []*Machine {
@@ -61,31 +58,30 @@ func but(machines []*Machine, m *Machine) []*Machine {
 	return machines
 }
 
-func (t *Tally) counted() *Tally {
-	if !t.fresh() {
+// WordsBut is what is said of those that do not serve, but for one: once for all machines
+// that wait for them.
+func (t *Tally) WordsBut(m *Machine, say func(away []*Machine) string) string {
+	if away := t.fresh().away; slices.Contains(away, m) {
+		return say(but(away, m))
+	}
+	return t.words.or(func() string { return say(t.away) })
+}
+
+// fresh counts anew where a slot was given since.
+func (t *Tally) fresh() *Tally {
+	if !t.counted || t.given != nil && t.upTo != *t.given {
 		t.count()
 	}
 	return t
 }
 
-// fresh says that no slot was given or taken since it was counted.
-func (t *Tally) fresh() bool {
-	if t.slots == nil {
-		return false
-	}
-	for i, m := range t.machines {
-		if m.Slot != t.slots[i] {
-			return false
-		}
-	}
-	return true
-}
-
 func (t *Tally) count() {
-	t.away, t.busy, t.disrupting, t.serving = nil, nil, nil, nil
-	t.slots = make([]*v1alpha1.Slot, len(t.machines))
-	for i, m := range t.machines {
-		t.slots[i] = m.Slot
+	t.away, t.busy, t.disrupting, t.serving, t.words = nil, nil, nil, 0, kept[string]{}
+	t.counted = true
+	if t.given != nil {
+		t.upTo = *t.given
+	}
+	for _, m := range t.machines {
 		if m.Unavailable() != "" {
 			t.away = append(t.away, m)
 		}
@@ -93,7 +89,7 @@ func (t *Tally) count() {
 			t.busy = append(t.busy, m)
 		}
 		if m.Serves() {
-			t.serving = append(t.serving, m)
+			t.serving++
 		}
 		if m.Slot != nil && !m.StandsBy() && Disrupts(m.Slot.Disruption) {
 			t.disrupting = append(t.disrupting, m)
@@ -104,7 +100,7 @@ func (t *Tally) count() {
 // Tally of the pool's machines.
 func (p *Pool) Tally() *Tally {
 	if p.tally == nil {
-		p.tally = newTally(p.Machines)
+		p.tally = &Tally{machines: p.Machines, has: func(m *Machine) bool { return m.Pool == p }, given: p.given}
 	}
 	return p.tally
 }
@@ -120,15 +116,16 @@ func (f *Fleet) Covered(b *v1alpha1.MachineDisruptionBudget) (*Tally, error) {
 		return nil, fmt.Errorf("parsing its selector: %w", err)
 	}
 	var covered []*Machine
+	in := map[*Machine]bool{}
 	for _, m := range f.Machines {
 		if !m.OutOfService() && !m.StandsBy() && sel.Matches(labels.Set(m.Labels)) {
-			covered = append(covered, m)
+			covered, in[m] = append(covered, m), true
 		}
 	}
 	if f.covered == nil {
 		f.covered = map[*v1alpha1.MachineDisruptionBudget]*Tally{}
 	}
-	f.covered[b] = newTally(covered)
+	f.covered[b] = &Tally{machines: covered, has: func(m *Machine) bool { return in[m] }, given: f.given}
 	return f.covered[b], nil
 }
 

@@ -23,16 +23,19 @@ func budget(_ *fleet.Fleet, m *fleet.Machine) *Verdict {
 	if tally.ServingBut(m) >= m.Pool.Size()-limit {
 		return nil
 	}
-	return exhausted(m.Pool, tally.AwayBut(m))
+	return exhausted(m)
 }
 
-func exhausted(p *fleet.Pool, away []*fleet.Machine) *Verdict {
-	why := listed(whyAway(away))
-	if len(away) == 0 && p.MaxUnavailable() > 0 {
-		why = fmt.Sprintf("no more than %s serve", status.Count(p.Serving(), "machine"))
-	}
-	return &Verdict{ReasonBudgetExhausted, fmt.Sprintf("%d of %s may be unavailable in %s, and none is left: %s",
-		p.MaxUnavailable(), status.Count(p.Size(), "machine"), poolName(p), why)}
+func exhausted(m *fleet.Machine) *Verdict {
+	p := m.Pool
+	return &Verdict{ReasonBudgetExhausted, p.Tally().WordsBut(m, func(away []*fleet.Machine) string {
+		why := listed(whyAway(away))
+		if len(away) == 0 && p.MaxUnavailable() > 0 {
+			why = fmt.Sprintf("no more than %s serve", status.Count(p.Serving(), "machine"))
+		}
+		return fmt.Sprintf("%d of %s may be unavailable in %s, and none is left: %s",
+			p.MaxUnavailable(), status.Count(p.Size(), "machine"), poolName(p), why)
+	})}
 }
 
 func inFlight(m *fleet.Machine) *Verdict {

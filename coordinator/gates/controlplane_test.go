@@ -96,6 +96,6 @@ func TestAMemberLeftHalfwayIsTheOneToGo(t *testing.T) {
 	f := New().Machine("cp1", "", plane).Machine("cp2", "", plane, failedOperation()).Machine("cp3", "", plane, failedOperation()).Build()
 	assert.NotNil(t, gates.Check(f, f.Find("cp1")))
 	assert.Nil(t, gates.Check(f, f.Find("cp2")), "two that are left halfway do not wait for each other")
-	f.Find("cp2").Slot = &v1alpha1.Slot{Machine: "cp2", Disruption: v1alpha1.DisruptionDrain}
+	f.Find("cp2").Hold(&v1alpha1.Slot{Machine: "cp2", Disruption: v1alpha1.DisruptionDrain})
 	assert.Equal(t, gates.ReasonControlPlaneBusy, gates.Check(f, f.Find("cp3")).Reason)
 }

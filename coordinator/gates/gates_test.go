@@ -286,7 +286,7 @@ func TestABudgetIsUsedUpAndNeverExceeded(t *testing.T) {
 			granted := 0
 			for _, m := range f.Machines {
 				if m.Name != "cp1" && gates.Check(f, m) == nil {
-					m.Slot = &v1alpha1.Slot{Machine: m.Name, Disruption: v1alpha1.DisruptionDrain}
+					m.Hold(&v1alpha1.Slot{Machine: m.Name, Disruption: v1alpha1.DisruptionDrain})
 					granted++
 				}
 			}
@@ -342,7 +342,7 @@ func TestSlotsOfOneWalkStayInOneDomain(t *testing.T) {
 	var granted []string
 	for _, m := range f.Machines {
 		if m.Name != "cp1" && gates.Check(f, m) == nil {
-			m.Slot = &v1alpha1.Slot{Machine: m.Name, Disruption: v1alpha1.DisruptionDrain}
+			m.Hold(&v1alpha1.Slot{Machine: m.Name, Disruption: v1alpha1.DisruptionDrain})
 			granted = append(granted, m.Name)
 		}
 	}

@@ -76,6 +76,6 @@ func TestADownMachineThatIsGivenASlotOnTheReadingHoldsUpNobodyAnyMore(t *testing
 			m.Status.History = []v1alpha1.HistoryEntry{{StartTime: ago(time.Hour), EndTime: ago(2 * time.Minute)}}
 		})).Build()
 	require.NotNil(t, judgedBy(t, f, "w1", "degraded"))
-	f.Find("w2").Slot = &v1alpha1.Slot{Machine: "w2", ReservedTime: metav1.NewTime(Now)}
+	f.Find("w2").Hold(&v1alpha1.Slot{Machine: "w2", ReservedTime: metav1.NewTime(Now)})
 	assert.Nil(t, judgedBy(t, f, "w1", "degraded"))
 }

@@ -89,7 +89,7 @@ func controlPlaneAtWork(f *fleet.Fleet, m *fleet.Machine) *Verdict {
 
 func enoughServe(_ *fleet.Fleet, m *fleet.Machine) *Verdict {
 	if o := m.Pool.Tally(); o.ServingBut(m) < m.Pool.Size()-m.Pool.MaxUnavailable() {
-		return exhausted(m.Pool, o.AwayBut(m))
+		return exhausted(m)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"strconv"
 	"sync"
 	"time"
 
@@ -40,6 +41,7 @@ type Reconciler struct {
 
 	applied  applied
 	compiler checks.Compiler
+	memory   fleet.Memory
 }
 
 // Reconcile applies the template to the machines that are this deployment's alone, and
@@ -88,7 +90,7 @@ func (r *Reconciler) load(ctx context.Context, namespace string) (*fleet.Fleet, 
 	if err != nil {
 		return nil, fmt.Errorf("reading the fleet: %w", err)
 	}
-	f, err := fleet.Load(ctx, fleet.Readers{Machines: r.Client, Nodes: r.Nodes}, l, r.Now())
+	f, err := r.memory.Load(ctx, fleet.Readers{Machines: r.Client, Nodes: r.Nodes}, l, r.Now())
 	if err != nil {
 		return nil, fmt.Errorf("reading the fleet of namespace %s: %w", namespace, err)
 	}
@@ -104,11 +106,15 @@ func (r *Reconciler) applyTemplate(ctx context.Context, s *scope) error {
 	var errs []error
 	for _, m := range s.pool.Machines {
 		key := types.NamespacedName{Namespace: m.Namespace, Name: m.Name}
+		state := stateOf(s.deployment, m.Machine)
+		if !m.DeletionTimestamp.IsZero() || r.applied.saw(key, state) {
+			continue
+		}
 		mark, err := markOf(&s.deployment.Spec.Template.Spec, m.Machine)
 		if err != nil {
 			return err
 		}
-		if !m.DeletionTimestamp.IsZero() || r.applied.is(key, mark) {
+		if r.applied.is(key, mark, state) {
 			continue
 		}
 		overrides, err := r.apply(ctx, &s.deployment.Spec.Template.Spec, m.Machine)
@@ -130,12 +136,36 @@ func (r *Reconciler) applyTemplate(ctx context.Context, s *scope) error {
 type applied struct {
 	mu    sync.Mutex
 	marks map[types.NamespacedName]uint64
+	seen  map[types.NamespacedName]string
 }
 
-func (a *applied) is(key types.NamespacedName, mark uint64) bool {
+// stateOf is the state of a deployment's template and of a Machine that was looked at; "" where nothing tells.
+func stateOf(d *v1alpha1.MachineDeployment, m *v1alpha1.Machine) string {
+	if m.ResourceVersion == "" {
+		return ""
+	}
+	return string(d.UID) + " " + strconv.FormatInt(d.Generation, 10) + " " + m.ResourceVersion
+}
+
+// saw says that nothing has to be applied to the very state that was looked at last: of very
+// many machines few have changed since.
+func (a *applied) saw(key types.NamespacedName, state string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.marks[key] == mark
+	return state != "" && a.seen[key] == state
+}
+
+func (a *applied) is(key types.NamespacedName, mark uint64, state string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.marks[key] != mark {
+		return false
+	}
+	if a.seen == nil {
+		a.seen = map[types.NamespacedName]string{}
+	}
+	a.seen[key] = state
+	return true
 }
 
 func (a *applied) set(key types.NamespacedName, mark uint64) {

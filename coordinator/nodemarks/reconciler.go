@@ -44,6 +44,7 @@ type Reconciler struct {
 	// Deposed is called when another coordinator has taken over.
 	Deposed func(error)
 
+	memory fleet.Memory
 	mu     sync.Mutex
 	limits map[string]flowcontrol.PassiveRateLimiter
 }
@@ -126,7 +127,7 @@ func (r *Reconciler) wanted(ctx context.Context, namespace string, nodes *corev1
 	if err != nil {
 		return nil, fmt.Errorf("marking the nodes of namespace %s: %w", namespace, err)
 	}
-	f, err := fleet.Load(ctx, fleet.Readers{Machines: r.Machines, Nodes: r.Nodes}, l, r.Now())
+	f, err := r.memory.Load(ctx, fleet.Readers{Machines: r.Machines, Nodes: r.Nodes}, l, r.Now())
 	if err != nil {
 		return nil, fmt.Errorf("reading the fleet of namespace %s: %w", namespace, err)
 	}

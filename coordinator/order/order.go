@@ -22,6 +22,16 @@ import (
 
 // Candidates are the machines that are ready for a slot, the next one first.
 func Candidates(f *fleet.Fleet) []*fleet.Machine {
+	queue := f.Queue(func() []*fleet.Machine { return line(f) })
+	if !slices.ContainsFunc(queue, holds) {
+		return queue
+	}
+	return slices.DeleteFunc(slices.Clone(queue), holds)
+}
+
+func holds(m *fleet.Machine) bool { return m.Slot != nil }
+
+func line(f *fleet.Fleet) []*fleet.Machine {
 	var ready []candidate
 	for _, m := range f.Machines {
 		if Ready(m) {

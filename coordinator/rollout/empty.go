@@ -36,7 +36,7 @@ func (r *Reconciler) empty(ctx context.Context, l *v1alpha1.Ledger, f *fleet.Fle
 		if err := r.Ledger.Reserve(ctx, l, slot); err != nil {
 			return fmt.Errorf("reserving for Machine %s to stand by: %w", m.Name, err)
 		}
-		m.Slot = &slot
+		m.Hold(&slot)
 		logr.FromContextOrDiscard(ctx).Info("Reserved a slot to stand by", "machine", m.Name, "grant", slot.GrantID)
 	}
 	return nil

@@ -50,6 +50,8 @@ type Reconciler struct {
 	Now func() time.Time
 	// Deposed is called when another coordinator has taken over.
 	Deposed func(error)
+
+	memory fleet.Memory
 }
 
 // Reconcile judges on the cache first, which costs nothing; only when some machine
@@ -113,7 +115,7 @@ func (r *Reconciler) conclude(f *fleet.Fleet, err error) (ctrl.Result, error) {
 }
 
 func (r *Reconciler) load(ctx context.Context, l *v1alpha1.Ledger, machines, nodes client.Reader) (*fleet.Fleet, error) {
-	f, err := fleet.Load(ctx, fleet.Readers{Machines: machines, Nodes: nodes}, l, r.Now())
+	f, err := r.memory.Load(ctx, fleet.Readers{Machines: machines, Nodes: nodes}, l, r.Now())
 	if err != nil {
 		return nil, fmt.Errorf("reading the fleet of namespace %s: %w", l.Namespace, err)
 	}
@@ -157,7 +159,7 @@ func (r *Reconciler) reserve(ctx context.Context, l *v1alpha1.Ledger, f *fleet.F
 		if err := r.Ledger.Reserve(ctx, l, slot); err != nil {
 			return verdicts, fmt.Errorf("reserving for Machine %s: %w", m.Name, err)
 		}
-		m.Slot = &slot
+		m.Hold(&slot)
 		logr.FromContextOrDiscard(ctx).Info("Reserved a slot", "machine", m.Name, "grant", slot.GrantID, "disruption", slot.Disruption)
 	}
 	return verdicts, nil

@@ -106,6 +106,8 @@ func (a *api) List(_ context.Context, list client.ObjectList, opts ...client.Lis
 		into.Items = a.world.list
 		if !slices.Contains(opts, client.ListOption(client.UnsafeDisableDeepCopy)) {
 			into.Items = slices.Clone(a.world.list) // whoever has it may keep it
+		} else {
+			a.world.lent = a.world.lending
 		}
 	case *v1alpha1.MachineDeploymentList:
 		into.Items = a.world.listDeployments()

@@ -303,6 +303,8 @@ func (e *Engine) early() bool {
 func (e *Engine) lookAtDeployments(ctx context.Context) {
 	names := slices.Sorted(maps.Keys(e.todo.deployments))
 	clear(e.todo.deployments)
+	e.world.lending = true // a template is written into Machines, and then they are counted as they were read
+	defer func() { e.world.lending, e.world.lent = false, false }()
 	for _, name := range names {
 		key := wakeKey{"deployment", name}
 		e.conclude(key, func() (ctrl.Result, error) { return e.deployments.Reconcile(ctx, e.request(name)) })

@@ -38,7 +38,9 @@ type world struct {
 	version  int64
 	sorted   []string               // names of the Machines
 	list     []v1alpha1.Machine     // in that order, changed in place
-	nodeList []corev1.Node          // in the order of their names; nil after a change
+	lending  bool                   // whoever lists Machines now keeps them while they change
+	lent     bool                   // list was, and is not changed in place
+	nodeList []corev1.Node          // in the order of their names, changed in place
 	podsOn   map[string]podSet      // by node; "" has those without one
 	changed  changes                // told of each change
 	podNews  int                    // grows with every change of pods and their budgets
@@ -84,6 +86,9 @@ func (w *world) putMachine(m *v1alpha1.Machine) {
 	old := w.machines[m.Name]
 	w.stamp("Machine", m)
 	w.machines[m.Name] = m
+	if w.lent {
+		w.list, w.lent = slices.Clone(w.list), false
+	}
 	at, found := slices.BinarySearch(w.sorted, m.Name)
 	if found {
 		w.list[at] = *m
@@ -96,6 +101,7 @@ func (w *world) putMachine(m *v1alpha1.Machine) {
 func (w *world) removeMachine(name string) {
 	old := w.machines[name]
 	delete(w.machines, name)
+	w.list, w.lent = slices.Clone(w.list), false
 	if at, found := slices.BinarySearch(w.sorted, name); found {
 		w.sorted, w.list = slices.Delete(w.sorted, at, at+1), slices.Delete(w.list, at, at+1)
 	}
@@ -127,16 +133,27 @@ func (w *world) putBudget(b *v1alpha1.MachineDisruptionBudget) {
 func (w *world) putNode(n *corev1.Node) {
 	old := w.nodes[n.Name]
 	w.stamp("Node", n)
-	w.nodes[n.Name], w.nodeList = n, nil
+	w.nodes[n.Name] = n
+	if at, found := w.nodeAt(n.Name); found {
+		w.nodeList[at] = *n
+	} else {
+		w.nodeList = slices.Insert(w.nodeList, at, *n)
+	}
 	w.changed.nodeChanged(old, n)
 }
 
 func (w *world) removeNode(name string) {
 	if old := w.nodes[name]; old != nil {
 		delete(w.nodes, name)
-		w.nodeList = nil
+		if at, found := w.nodeAt(name); found {
+			w.nodeList = slices.Delete(w.nodeList, at, at+1)
+		}
 		w.changed.nodeChanged(old, nil)
 	}
+}
+
+func (w *world) nodeAt(name string) (int, bool) {
+	return slices.BinarySearchFunc(w.nodeList, name, func(n corev1.Node, name string) int { return strings.Compare(n.Name, name) })
 }
 
 func (w *world) updateNode(name string, change func(*corev1.Node)) {
@@ -155,15 +172,7 @@ func (w *world) putLedger(l *v1alpha1.Ledger) {
 }
 
 // listNodes is shared by all who only read it.
-func (w *world) listNodes() []corev1.Node {
-	if w.nodeList == nil {
-		w.nodeList = make([]corev1.Node, 0, len(w.nodes))
-		for _, name := range slices.Sorted(maps.Keys(w.nodes)) {
-			w.nodeList = append(w.nodeList, *w.nodes[name])
-		}
-	}
-	return w.nodeList
-}
+func (w *world) listNodes() []corev1.Node { return w.nodeList }
 
 func (w *world) listDeployments() []v1alpha1.MachineDeployment {
 	out := make([]v1alpha1.MachineDeployment, 0, len(w.deployments))

@@ -189,7 +189,7 @@ func TestAServingMachineIsEmptiedOnlyWhereEnoughOthersServe(t *testing.T) {
 	}
 	f := two(1).Build()
 	require.Equal(t, []string{"w1"}, move(f))
-	f.Find("w1").Slot = &v1alpha1.Slot{Machine: "w1", Disruption: v1alpha1.DisruptionDrain, State: v1alpha1.SlotReserved}
+	f.Find("w1").Hold(&v1alpha1.Slot{Machine: "w1", Disruption: v1alpha1.DisruptionDrain, State: v1alpha1.SlotReserved})
 	assert.Empty(t, move(f), "once")
 	assert.Empty(t, move(two(2).Build()))
 	f = two(1).Machine("c1", "", v1alpha1.RoleControlPlane, InSlot(v1alpha1.DisruptionRestart)).Build()
