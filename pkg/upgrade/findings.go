@@ -1,6 +1,9 @@
 package upgrade
 
-import "errors"
+import (
+	"errors"
+	"slices"
+)
 
 // finder judges one thing about a host that has work to do. Each is pure and looks at
 // facts and at the finished steps; what it says with severity Error blocks the plan.
@@ -23,6 +26,7 @@ var finders = []finder{
 	duplicateStaticPods,
 	removedAPIs,
 	etcdFloor,
+	etcdReady,
 	expiringCertificates,
 	space,
 	pendingReboot,
@@ -43,6 +47,12 @@ func (p *planner) preflight() error {
 	return Refusal(p.findings)
 }
 
+// passingFindings may pass without another spec: the host is looked at again.
+var passingFindings = []string{
+	FindingFactUnknown, FindingEtcdNoQuorum, FindingEtcdUnhealthy, FindingEtcdBehind, FindingEtcdLearner,
+	FindingEtcdQuorumAtRisk, FindingEtcdTwoMembers, FindingEtcdAlarm,
+}
+
 // Refusal turns findings of severity Error into one refusal, with the reason of the
 // first; nil when there are none. It may pass by itself only when all of them may.
 func Refusal(findings []Finding) error {
@@ -56,7 +66,7 @@ func Refusal(findings []Finding) error {
 		default:
 			blocked.Message += "; " + f.Message
 		}
-		blocked.Terminal = blocked.Terminal || f.Reason != FindingFactUnknown
+		blocked.Terminal = blocked.Terminal || !slices.Contains(passingFindings, f.Reason)
 	}
 	if blocked == nil {
 		return nil
