@@ -84,6 +84,12 @@ func validStep(s upgrade.Step) error {
 		return validKubeadm(s.Kubeadm)
 	case upgrade.StepKubeadmRenewCertificates:
 		return validRenewal(s.Renewal)
+	case upgrade.StepGuardEtcd:
+		for _, id := range s.Accept {
+			if err := match("finding to accept", id, preflightID); err != nil {
+				return err
+			}
+		}
 	case upgrade.StepRestartStaticPod:
 		if !steps.StaticPod(s.Pod) {
 			return fmt.Errorf("%q is no component of a control plane", s.Pod)

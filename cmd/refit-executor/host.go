@@ -13,6 +13,7 @@ import (
 	"github.com/refit-dev/refit/agent/executor/steps"
 	"github.com/refit-dev/refit/agent/host/boot"
 	"github.com/refit-dev/refit/agent/host/controlplane"
+	"github.com/refit-dev/refit/agent/host/etcd"
 	"github.com/refit-dev/refit/agent/host/facts"
 	"github.com/refit-dev/refit/agent/host/files"
 	"github.com/refit-dev/refit/agent/host/hooks"
@@ -57,10 +58,17 @@ func (o *options) host(ctx context.Context, operation string) steps.Host {
 		Packages: packaged, Sources: packaged, Backups: packaged,
 		Units: manager, Boot: boot.Boot{Root: o.root, Rebooter: manager},
 		Runtime: cri, Kubeadm: admin, Kubelet: kubelet.New(o.root, manager),
-		ControlPlane: control, StaticPods: controlplane.Pods{ControlPlane: control, Runtime: cri}, Facts: facts.New(o.root, manager),
+		ControlPlane: control, StaticPods: controlplane.Pods{ControlPlane: control, Runtime: cri}, Etcd: etcd.New(o.root), Facts: o.prober(manager),
 		Files: files.Rooted{Root: o.root}, Hooks: hooks.New(o.root),
 		StageDir: packaged.StageDir(), BackupDir: packaged.BackupDir(), HoldPath: facts.HoldPath,
 	}
+}
+
+// prober looks at this host; etcd is asked by this program only.
+func (o *options) prober(units facts.Units) *facts.Prober {
+	prober := facts.New(o.root, units)
+	prober.Etcd = etcd.New(o.root)
+	return prober
 }
 
 // stager stages plans on the real host.

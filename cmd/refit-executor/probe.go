@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/refit-dev/refit/agent/executor"
-	"github.com/refit-dev/refit/agent/host/facts"
 	"github.com/refit-dev/refit/agent/host/packages"
 	"github.com/refit-dev/refit/agent/host/systemd"
 	"github.com/refit-dev/refit/pkg/upgrade"
@@ -32,7 +31,7 @@ func factsCommand(o *options) *cobra.Command {
 			if err := usage.PackageNames("package", packages); err != nil {
 				return err
 			}
-			prober := facts.New(o.root, systemd.New())
+			prober := o.prober(systemd.New())
 			prober.Indexes = indexes
 			found, err := prober.Facts(cmd.Context(), packages)
 			if err != nil {

@@ -26,6 +26,7 @@ type Facts struct {
 	Kubeadm   *ComponentFacts `json:"kubeadm,omitempty"`
 	Runtime   *RuntimeFacts   `json:"containerRuntime,omitempty"`
 	Control   *ControlFacts   `json:"controlPlane,omitempty"`
+	Etcd      *EtcdFacts      `json:"etcd,omitempty"`
 	KubeProxy string          `json:"kubeProxy,omitempty"`
 	Node      *NodeFacts      `json:"node,omitempty"`
 	Packages  PackageFacts    `json:"packages"`

@@ -44,6 +44,9 @@ type EtcdAlarmFacts struct {
 	Alarm  string `json:"alarm"`
 }
 
+// EtcdSnapshotRecord says where the newest snapshot of etcd is, as JSON of an EtcdSnapshot.
+const EtcdSnapshotRecord = "/var/lib/refit/etcd/latest.json"
+
 // EtcdSnapshot is a snapshot that was taken and verified.
 type EtcdSnapshot struct {
 	// Path on the host that took it.

@@ -1,6 +1,9 @@
 package upgrade
 
-import "errors"
+import (
+	"errors"
+	"slices"
+)
 
 // finder judges one thing about a host that has work to do. Each is pure and looks at
 // facts and at the finished steps; what it says with severity Error blocks the plan.
@@ -25,6 +28,7 @@ var finders = []finder{
 	phasesLeftOut,
 	knownBadRelease,
 	etcdFloor,
+	etcdReady,
 	expiringCertificates,
 	space,
 	pendingReboot,
@@ -45,6 +49,12 @@ func (p *planner) preflight() error {
 	return Refusal(p.findings)
 }
 
+// passingFindings may pass without another spec: the host is looked at again.
+var passingFindings = []string{
+	FindingFactUnknown, FindingEtcdNoQuorum, FindingEtcdUnhealthy, FindingEtcdBehind, FindingEtcdLearner,
+	FindingEtcdQuorumAtRisk, FindingEtcdTwoMembers, FindingEtcdAlarm,
+}
+
 // Refusal turns findings of severity Error into one refusal, with the reason of the
 // first; nil when there are none. It may pass by itself only when all of them may.
 func Refusal(findings []Finding) error {
@@ -58,7 +68,7 @@ func Refusal(findings []Finding) error {
 		default:
 			blocked.Message += "; " + f.Message
 		}
-		blocked.Terminal = blocked.Terminal || f.Reason != FindingFactUnknown
+		blocked.Terminal = blocked.Terminal || !slices.Contains(passingFindings, f.Reason)
 	}
 	if blocked == nil {
 		return nil

@@ -42,6 +42,16 @@ const (
 	FindingEtcdTooOld         = "EtcdTooOld"
 	FindingEtcdMembership     = "EtcdMembershipAtRisk"
 
+	// The members of etcd.
+	FindingEtcdNoQuorum     = "EtcdNoQuorum"
+	FindingEtcdUnhealthy    = "EtcdMemberUnhealthy"
+	FindingEtcdBehind       = "EtcdMemberBehind"
+	FindingEtcdLearner      = "EtcdLearner"
+	FindingEtcdQuorumAtRisk = "EtcdQuorumAtRisk"
+	FindingEtcdTwoMembers   = "EtcdTwoMembers"
+	FindingEtcdOutage       = "EtcdOutage"
+	FindingEtcdAlarm        = "EtcdAlarm"
+
 	// Certificates.
 	FindingCertificateExpired  = "CertificateExpired"
 	FindingCertificateExpiring = "CertificateExpiring"

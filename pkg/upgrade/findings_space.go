@@ -25,6 +25,9 @@ func space(p *planner) []Finding {
 	if boot {
 		need[p.mountOf("/boot").Path] += roomBoot
 	}
+	if size := p.snapshotSize(); size > 0 {
+		need[p.mountOf("/var/lib/refit").Path] += size
+	}
 	var out []Finding
 	for _, m := range p.in.Facts.Mounts {
 		bytes, asked := need[m.Path]
@@ -36,6 +39,17 @@ func space(p *planner) []Finding {
 		}
 	}
 	return out
+}
+
+// snapshotSize is the room that a snapshot of etcd takes, 0 where the plan takes none: whichever member it comes from.
+func (p *planner) snapshotSize() (size uint64) {
+	if !p.snapshotsEtcd() || p.in.Facts.Etcd == nil {
+		return 0
+	}
+	for _, m := range p.in.Facts.Etcd.Members {
+		size = max(size, uint64(max(m.DBSize, 0)))
+	}
+	return size
 }
 
 // unpacked is the room that a package takes once installed.

@@ -28,6 +28,7 @@ var factsNeeded = []factNeeded{
 	{"os.cgroupVersion", (*planner).movesKubelet, "the new kubelet could refuse the host's cgroups"},
 	{"controlPlane.manifests", (*planner).movesControlPlane, "a component could have what the new one does not take"},
 	{"controlPlane.unfinished", (*planner).restarts, "an upgrade of the control plane could have been left half done"},
+	{fieldEtcd, (*planner).needsEtcd, "its members could lose their quorum with this host"},
 	{fieldDeprecatedAPIs, (*planner).takesAPIsAway, "a client could still use an API that goes away"},
 	{"staticPods", (*planner).movesControlPlane, "two manifests could be for one pod"},
 	{"packages", (*planner).movesPackages, "another package manager could be at work"},

@@ -49,6 +49,7 @@ type PlanInput struct {
 // what it needs:
 //
 //	preflight, pre-apply hooks
+//	a snapshot of etcd, its guard, its leadership moved away   (where its member is disturbed)
 //	OS packages
 //	package sources, kubeadm, kubeadm upgrade   (control plane, kubelet configuration)
 //	certificates, static pods                   (where kubeadm upgrade has not renewed them)
@@ -134,7 +135,8 @@ func (p *planner) frame() []Step {
 	if h := p.in.Spec.Hooks; h != nil {
 		steps = append(steps, hooks(h.PreApply)...)
 	}
-	steps = append(steps, p.steps...)
+	steps = append(steps, p.guardsEtcd()...)
+	steps = append(steps, p.guarded(p.steps)...)
 	steps = append(steps, Step{Kind: StepVerify, Expect: p.after()})
 	if h := p.in.Spec.Hooks; h != nil {
 		steps = append(steps, hooks(h.PostApply)...)
@@ -199,6 +201,7 @@ func (p *planner) after() *Expectation {
 		e.BootIDNot = p.in.Facts.Host.BootID
 	}
 	e.StartSandbox = p.restarted
+	e.EtcdMember = p.disturbsMember() && !p.memberDown()
 	return e
 }
 

@@ -115,7 +115,7 @@ func (p *planner) kubeadmStep(version Version) Step {
 	}
 	if s := p.in.Spec.Kubeadm; s != nil {
 		for _, id := range s.IgnorePreflightErrors {
-			if id != FindingRemovedAPI { // Refit's own, which kubeadm does not know
+			if !slices.Contains(ownPreflights, string(id)) {
 				k.IgnorePreflightErrors = append(k.IgnorePreflightErrors, string(id))
 			}
 		}

@@ -17,6 +17,7 @@ func TestAControlPlaneMinorWithANewRuntimeIsOneDrainedWindow(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{
 		"Preflight",
+		"SnapshotEtcd", "GuardEtcd", "MoveEtcdLeader",
 		"SwitchSource https://pkgs.example/core:/stable:/v1.37/deb/",
 		"UnholdPackages kubeadm",
 		"InstallPackages kubeadm=1.37.2-1.1",
@@ -492,7 +493,7 @@ func TestAHalfUpgradedControlPlaneIsFinished(t *testing.T) {
 	f := controlPlaneFacts("v1.37.2", "2.4.2")
 	f.Control.Scheduler = "v1.36.3"
 	p := plan(t, PlanInput{Machine: "w1", Spec: controlPlane(), Assignment: controlPlaneTo("v1.37.2"), Facts: f})
-	assert.Equal(t, []string{"Preflight", "KubeadmUpgrade First v1.37.2", "Verify"}, outline(p))
+	assert.Equal(t, []string{"Preflight", "SnapshotEtcd", "GuardEtcd", "MoveEtcdLeader", "KubeadmUpgrade First v1.37.2", "Verify"}, outline(p))
 }
 
 // The kubelet of a control plane that moved earlier: kubeadm has done its part then.

@@ -32,6 +32,7 @@ const (
 	ReasonWaitingForFirst         = "WaitingForFirst"
 	ReasonWaitingForKubelets      = "WaitingForKubelets"
 	ReasonEtcdUnsupported         = "EtcdUnsupported"
+	ReasonEtcdMinorSkipped        = "EtcdMinorSkipped"
 	ReasonRestartPending          = "RestartPending"
 	ReasonDriftReported           = "DriftReported"
 	ReasonRebootStays             = "RebootStays"

@@ -15,6 +15,8 @@ const (
 	StepPreflight       StepKind = "Preflight"
 	StepStage           StepKind = "Stage" // done before the grant; a plan that is run has none
 	StepSnapshotEtcd    StepKind = "SnapshotEtcd"
+	StepGuardEtcd       StepKind = "GuardEtcd"      // the last look before the host is disturbed
+	StepMoveEtcdLeader  StepKind = "MoveEtcdLeader" // to another member, if the one on this host leads
 	StepUnholdPackages  StepKind = "UnholdPackages"
 	StepSwitchSource    StepKind = "SwitchSource"
 	StepInstallPackages StepKind = "InstallPackages"
@@ -48,6 +50,7 @@ type Step struct {
 	Pod      string          `json:"pod,omitempty"`      // RestartStaticPod: the component, such as etcd
 	Hook     string          `json:"hook,omitempty"`     // RunHook
 	Reason   string          `json:"reason,omitempty"`   // Reboot
+	Accept   []string        `json:"accept,omitempty"`   // GuardEtcd: findings that spec lets pass
 	Down     bool            `json:"down,omitempty"`     // RestartUnit: it did not run before and nothing here mends it, so it is tried and not insisted on
 	// MayBeGone is of a rollback's StopSandboxes: the runtime that was to come may never have come up.
 	MayBeGone bool         `json:"mayBeGone,omitempty"`
@@ -148,6 +151,8 @@ type Expectation struct {
 	BootIDNot    string          `json:"bootIDNot,omitempty"`
 	BootID       string          `json:"bootID,omitempty"` // Preflight: the plan was made in this boot
 	StartSandbox bool            `json:"startSandbox,omitempty"`
+	// EtcdMember wants the member of etcd on this host to take part again: healthy, with a vote, caught up.
+	EtcdMember bool `json:"etcdMember,omitempty"`
 	// KubeletConfiguration must be effective; one without fields wants nothing of Refit's left.
 	KubeletConfiguration *KubeletWish `json:"kubeletConfiguration,omitempty"`
 }

@@ -147,10 +147,15 @@ func next(steps []StepRecord) int {
 	return len(steps)
 }
 
+// looking are the kinds that change nothing of the host that could be undone, or would have to be.
+var looking = []upgrade.StepKind{
+	upgrade.StepPreflight, upgrade.StepVerify, upgrade.StepSnapshotEtcd, upgrade.StepGuardEtcd, upgrade.StepMoveEtcdLeader,
+}
+
 // Touched says that some step has begun that may have changed the host.
 func (r Record) Touched() bool {
 	for _, s := range r.Steps {
-		if s.State != StepPending && s.Kind != upgrade.StepPreflight && s.Kind != upgrade.StepVerify {
+		if s.State != StepPending && !slices.Contains(looking, s.Kind) {
 			return true
 		}
 	}

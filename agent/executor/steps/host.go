@@ -125,6 +125,7 @@ type Host struct {
 	Kubelet      Kubelet
 	ControlPlane ControlPlane
 	StaticPods   StaticPods
+	Etcd         Etcd
 	Facts        Facts
 	Files        Files
 	Backups      Backups

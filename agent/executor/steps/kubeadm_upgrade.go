@@ -78,9 +78,9 @@ func judgeKubeadm(ctx context.Context, r Run, k upgrade.KubeadmUpgrade, runErr e
 	case err == nil:
 		return "", fail("ControlPlaneUpgradeFailed", "the static pods run %s, but kubeadm did not come to its end, so its config maps, the kubelet's configuration or the addons may be of the old version: %v; a retry runs it again", k.Version, runErr)
 	case runErr != nil:
-		return "", fail("ControlPlaneUpgradeFailed", "%v; what runs: %v", runErr, err)
+		return "", fail("ControlPlaneUpgradeFailed", "%v; what runs: %v%s", runErr, err, etcdSays(ctx, r.Host))
 	}
-	return "", fail("ControlPlaneUpgradeFailed", "kubeadm reported success, but: %v", err)
+	return "", fail("ControlPlaneUpgradeFailed", "kubeadm reported success, but: %v%s", err, etcdSays(ctx, r.Host))
 }
 
 // controlPlaneAt says that all three components of this host run a version and answer.

@@ -56,6 +56,9 @@ type Kind struct {
 // Kinds that the executor knows. A plan with any other kind is refused whole.
 var kinds = map[upgrade.StepKind]Kind{
 	upgrade.StepPreflight:       {Do: preflight, Deadline: 5 * time.Minute, Interruptible: true, UsesUnits: true}, // it asks what runs
+	upgrade.StepSnapshotEtcd:    {Do: snapshotEtcd, Deadline: 30 * time.Minute, Interruptible: true, UsesUnits: true},
+	upgrade.StepGuardEtcd:       {Do: guardEtcd, Deadline: 10 * time.Minute, Interruptible: true, UsesUnits: true},
+	upgrade.StepMoveEtcdLeader:  {Do: moveEtcdLeader, Deadline: 2 * time.Minute, Interruptible: true, UsesUnits: true},
 	upgrade.StepUnholdPackages:  {Do: unholdPackages, Capture: captureHold, Deadline: 10 * time.Minute},
 	upgrade.StepHoldPackages:    {Do: holdPackages, Capture: captureHold, Deadline: 10 * time.Minute},
 	upgrade.StepSwitchSource:    {Do: switchSource, Capture: captureSource, Deadline: 2 * time.Minute},

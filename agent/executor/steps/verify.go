@@ -99,7 +99,10 @@ func componentsAre(ctx context.Context, h *Host, want upgrade.Expectation) error
 	if err := kubeletRuns(ctx, h, want.Kubelet); err != nil {
 		return err
 	}
-	return controlPlaneRuns(ctx, h, want.ControlPlane)
+	if err := controlPlaneRuns(ctx, h, want.ControlPlane); err != nil {
+		return err
+	}
+	return etcdMemberIs(ctx, h, want.EtcdMember)
 }
 
 // mismatches in a row that are believed: a process that is being replaced may answer

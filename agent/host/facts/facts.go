@@ -44,6 +44,11 @@ type Runtime interface {
 	Sandboxes(ctx context.Context) ([]string, error)
 }
 
+// Etcd tells how the members of this host's etcd are; nil facts where there is none.
+type Etcd interface {
+	Look(ctx context.Context) (*upgrade.EtcdFacts, error)
+}
+
 // Prober asks the host under Root.
 type Prober struct {
 	Root   string
@@ -53,7 +58,9 @@ type Prober struct {
 	Manager func(root string, release osrelease.Release) PackageManager
 	Runtime func(endpoint string) Runtime
 	Control *controlplane.ControlPlane
-	Now     func() time.Time
+	// Etcd is asked where it is set: its client is large, and not every program that looks at hosts has it.
+	Etcd Etcd
+	Now  func() time.Time
 	// Indexes asks also for what the host's package indexes offer.
 	Indexes bool
 }
@@ -97,6 +104,7 @@ var probes = []probe{
 	{"containerRuntime", (*gathering).runtime},
 	{"containers", (*gathering).listContainers},
 	{"controlPlane", (*gathering).controlPlane},
+	{"etcd", (*gathering).etcd},
 	{"staticPods", (*gathering).staticPods},
 	{"kubeProxy", (*gathering).kubeProxy},
 	{"node", (*gathering).node},

@@ -33,6 +33,10 @@ func (f facts) read() upgrade.Facts {
 			Scheduler: h.Pods["kube-scheduler"], Etcd: h.Pods["etcd"],
 		}
 	}
+	if h.Etcd != nil {
+		seen := f.h.members()
+		out.Etcd = &seen
+	}
 	if h.Locked > 0 {
 		h.Locked--
 		out.Packages.Lock = &upgrade.LockFacts{PID: 2448, Command: "unattended-upgr", Path: "/var/lib/dpkg/lock-frontend"}

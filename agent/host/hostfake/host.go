@@ -43,6 +43,8 @@ type State struct {
 	// Containers count how often a static pod's container was started; Loaded is the certificate that it read then.
 	Containers map[string]int
 	Loaded     map[string]string
+	// Etcd is what its members say; nil where the host has none.
+	Etcd *upgrade.EtcdFacts
 	// Unfinished is a run of kubeadm that did not end well.
 	Unfinished *upgrade.UnfinishedFacts
 	Sandboxes  int
@@ -135,7 +137,7 @@ func (h *Host) run(component string) {
 func (h *Host) Host() steps.Host {
 	return steps.Host{
 		Packages: packages{h}, Sources: sources{h}, Units: units{h}, Runtime: runtime{h}, Kubeadm: kubeadm{h}, Kubelet: kubelet{h},
-		ControlPlane: controlPlane{h}, StaticPods: staticPods{h}, Facts: facts{h}, Files: files{h}, Backups: backups{h}, Hooks: hooks{h}, Boot: boot{h},
+		ControlPlane: controlPlane{h}, StaticPods: staticPods{h}, Etcd: etcd{h}, Facts: facts{h}, Files: files{h}, Backups: backups{h}, Hooks: hooks{h}, Boot: boot{h},
 		StageDir: "/stage", BackupDir: "/backup", HoldPath: "/etc/refit/hold",
 	}
 }

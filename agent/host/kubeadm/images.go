@@ -10,6 +10,7 @@ import (
 
 	"github.com/refit-dev/refit/agent/host/command"
 	"github.com/refit-dev/refit/agent/host/controlplane"
+	"github.com/refit-dev/refit/agent/host/runtime"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
@@ -40,6 +41,9 @@ func (k *Kubeadm) Images(ctx context.Context, program string, u upgrade.KubeadmU
 	for image := range strings.FieldsSeq(result.Stdout) {
 		if !validImage.MatchString(image) {
 			return nil, nil, fmt.Errorf("asking kubeadm %s for its images: %q is no image with a tag", u.Version, image)
+		}
+		if blocked := now.skipsEtcd(image); blocked != nil {
+			return nil, nil, blocked
 		}
 		switch image, use := now.use(image); use {
 		case mustHave:
@@ -80,6 +84,14 @@ func (r running) repository() string {
 		return repositoryOf(r.manifests["kube-apiserver"])
 	}
 	return repositoryOf(r.proxy)
+}
+
+// skipsEtcd refuses an image of etcd that leaves out a minor between it and the one in the manifest.
+func (r running) skipsEtcd(image string) *upgrade.Blocked {
+	if name, _, _ := strings.Cut(path.Base(image), ":"); name != "etcd" || r.manifests["etcd"] == "" {
+		return nil
+	}
+	return upgrade.EtcdMinor(runtime.Tag(r.manifests["etcd"]), runtime.Tag(image))
 }
 
 type use int

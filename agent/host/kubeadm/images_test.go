@@ -101,3 +101,24 @@ func TestWhatIsNoImageIsNotPulled(t *testing.T) {
 	_, _, err = k.Images(t.Context(), "kubeadm", control)
 	require.ErrorContains(t, err, "the runtime is away")
 }
+
+func TestAnEtcdThatLeavesOutAMinorIsRefusedBeforeAnythingIsPulled(t *testing.T) {
+	for name, tc := range map[string]struct {
+		tag     string
+		refused bool
+	}{
+		"the next minor":   {"3.5.24-0", false},
+		"two minors ahead": {"3.4.13-0", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := running{controlPlane: true, manifests: map[string]string{"etcd": "registry.k8s.io/etcd:" + tc.tag}}
+			blocked := now.skipsEtcd("registry.k8s.io/etcd:3.6.4-0")
+			require.Equal(t, tc.refused, blocked != nil)
+			if tc.refused {
+				assert.Equal(t, upgrade.ReasonEtcdMinorSkipped, blocked.Reason)
+				assert.True(t, blocked.Terminal)
+			}
+			assert.Nil(t, now.skipsEtcd("registry.k8s.io/kube-apiserver:v1.37.2"))
+		})
+	}
+}
