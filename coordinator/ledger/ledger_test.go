@@ -69,6 +69,19 @@ func TestSlotsAdvanceAndAreReleasedByGrant(t *testing.T) {
 	assert.Empty(t, read(t, s).Spec.Slots)
 }
 
+func TestAMarkOutlivesTheLeaderAndOnlyTheLeaderSetsIt(t *testing.T) {
+	ctx, c := context.Background(), api(t)
+	older := leading(t, c)
+	seen := read(t, older)
+	stale := seen.DeepCopy()
+	require.NoError(t, older.Mark(ctx, seen, "refit.dev/x", "1"))
+	require.ErrorIs(t, older.Mark(ctx, stale, "refit.dev/x", "2"), ledger.ErrChanged)
+	require.NoError(t, older.Reserve(ctx, seen, slot("w1")), "the ledger that was marked is the one that is judged on")
+	newer := leading(t, c)
+	assert.Equal(t, "1", read(t, newer).Annotations["refit.dev/x"])
+	require.ErrorIs(t, older.Mark(ctx, read(t, older), "refit.dev/x", "3"), ledger.ErrDeposed)
+}
+
 func TestAnOlderLeaderMayNotWriteAnyMore(t *testing.T) {
 	ctx, c := context.Background(), api(t)
 	older, newer := leading(t, c), leading(t, c)
