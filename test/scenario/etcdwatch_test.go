@@ -57,7 +57,7 @@ func startEtcdWatch(ctx context.Context, f *testfleet.Fleet) (*etcdWatch, error)
 			return nil, fmt.Errorf("reading the health-check certificate of %s: %w", h.Name(), err)
 		}
 		w.hosts = append(w.hosts, h.Address())
-		w.members[h.Address()] = &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{
+		w.members[h.Address()] = &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
 			TLSClientConfig: &tls.Config{Certificates: []tls.Certificate{pair}, InsecureSkipVerify: true}, //nolint:gosec // a probe of a test host
 		}}
 	}

@@ -203,8 +203,8 @@ func (s *skewWatch) look(ctx context.Context, e *Env) {
 			continue
 		}
 		text, err := apiVersion(ctx, h.Address())
-		if err != nil {
-			continue // down for its own upgrade: nobody talks to it
+		if err != nil || text == "" {
+			continue // down for its own upgrade, or not up to answering yet: nobody talks to it
 		}
 		api, _ := upgrade.ParseKubernetes(text)
 		for i := range nodes.Items {
