@@ -15,6 +15,9 @@ import (
 // once more: who installs a new kubelet restarts it a little later.
 const secondLook = time.Minute
 
+// troubledLook is how soon a host is looked at again whose etcd is not well: others wait for what it says.
+const troubledLook = time.Minute
+
 // probing is what is known of the host, and when to look again.
 type probing struct {
 	running bool
@@ -83,6 +86,9 @@ func (a *Agent) learn(facts upgrade.Facts, packages []string) {
 		p.due = p.again
 	}
 	a.lookCloser()
+	if soon := a.now().Add(troubledLook); facts.EtcdInDoubt() && soon.Before(p.due) {
+		p.due = soon
+	}
 	if p.missed {
 		p.missed = false
 		a.lookAgain()

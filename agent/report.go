@@ -66,7 +66,7 @@ func (a *Agent) reportState() report.State {
 		Facts: a.probing.facts, Planning: a.planningReport(), Operation: a.operationReport(),
 		Passed:  a.passed(),
 		Failure: a.failure(), Epoch: a.epoch, Held: a.hold(), Lock: a.lockReport(),
-		Security: a.securityReport(), Kept: a.probing.kept, Rebooted: a.probing.rebooted, NewHost: a.newHost(), Now: a.now(),
+		Security: a.securityReport(), Kept: a.probing.kept, Snapshot: a.snapshot(), Rebooted: a.probing.rebooted, NewHost: a.newHost(), Now: a.now(),
 	}
 	if a.work.op != nil {
 		s.Accepted = a.work.op.ID
@@ -78,6 +78,14 @@ func (a *Agent) reportState() report.State {
 		s.Facts = nil // what is seen during the work is neither the host before nor the host after
 	}
 	return s
+}
+
+// snapshot of etcd that is on record here, also of the operation that goes on.
+func (a *Agent) snapshot() *v1alpha1.EtcdSnapshot {
+	if a.Store == nil {
+		return nil
+	}
+	return a.Store.EtcdSnapshot()
 }
 
 // settled says that the facts are younger than the end of the operation at hand.

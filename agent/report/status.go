@@ -41,6 +41,8 @@ type State struct {
 	Kept upgrade.Kept
 	// Rebooted are the reasons for which Refit has rebooted the host since it last asked for no reboot.
 	Rebooted []string
+	// Snapshot is the newest of etcd on this host, by Refit's own record; nil: none, or it is not known.
+	Snapshot *v1alpha1.EtcdSnapshot
 	// Security is what is known of security updates; nil where nobody has looked.
 	Security *Security
 	// NewHost says that Base is of another machine with the same name.
@@ -73,7 +75,7 @@ func Status(s State) v1alpha1.MachineStatus {
 		// The other machine's plan is not on this one. Its acceptance and outcome stay:
 		// without them its grant, still in the API, would pass for one that never ran.
 		base.Host, base.Versions, base.OS, base.Kubelet, base.Plan = nil, nil, nil, nil, nil
-		base.RequestedAPIs = nil
+		base.RequestedAPIs, base.Etcd, base.EtcdSnapshot = nil, nil, nil
 	}
 	out := v1alpha1.MachineStatus{
 		Host: base.Host, Versions: base.Versions, OS: base.OS, Kubelet: base.Kubelet,
@@ -81,12 +83,17 @@ func Status(s State) v1alpha1.MachineStatus {
 		ObservedGeneration: base.ObservedGeneration,
 		ObservedEpoch:      max(base.ObservedEpoch, s.Epoch),
 		HostFailure:        s.Failure, PassedMinors: s.Passed, RequestedAPIs: base.RequestedAPIs,
+		Etcd: base.Etcd, EtcdSnapshot: base.EtcdSnapshot,
+	}
+	if s.Snapshot != nil {
+		out.EtcdSnapshot = s.Snapshot
 	}
 	if s.Facts != nil {
 		out.Host, out.Versions, out.OS = s.Facts.Identity(), s.Facts.Versions(), s.Facts.ObservedOS(s.Spec.OS)
 		out.Kubelet = s.Facts.ObservedKubelet(s.Spec)
 		out.OS.Unmet = unmet(s)
 		out.OS.RebootStays = shorten(upgrade.StayingReboot(*s.Facts, s.Rebooted), maxText)
+		out.Etcd = observedEtcd(*s.Facts, base.Etcd)
 		if asked, known := s.Facts.RequestedAPIs(); known {
 			out.RequestedAPIs = asked
 		}

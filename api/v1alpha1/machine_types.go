@@ -43,7 +43,7 @@ type MachineList struct {
 }
 
 // MachineStatus has two writers. The agent owns host, versions, os, kubelet, plan,
-// accepted, lastOperation, hostFailure, passedMinors, requestedAPIs, observedGeneration, observedEpoch and the
+// accepted, lastOperation, hostFailure, passedMinors, requestedAPIs, etcd, etcdSnapshot, observedGeneration, observedEpoch and the
 // conditions of AgentConditions. The coordinator owns the rest.
 type MachineStatus struct {
 	// Host identifies the machine behind the name. Written by the agent.
@@ -83,6 +83,12 @@ type MachineStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	RequestedAPIs []RequestedAPI `json:"requestedAPIs,omitempty"`
+	// Etcd is how the members of etcd are that this host's control plane stores in. Written by the agent.
+	// +optional
+	Etcd *ObservedEtcd `json:"etcd,omitempty"`
+	// EtcdSnapshot is the newest verified snapshot of etcd that Refit took on this host. Written by the agent.
+	// +optional
+	EtcdSnapshot *EtcdSnapshot `json:"etcdSnapshot,omitempty"`
 	// ObservedGeneration is the spec generation that the plan is for. Written by the agent.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`

@@ -36,6 +36,8 @@ const (
 	ReasonFailureThreshold        = "FailureThresholdReached"
 	ReasonControlPlaneBusy        = "ControlPlaneBusy"
 	ReasonControlPlaneUnavailable = "ControlPlaneUnavailable"
+	ReasonEtcdUnknown             = "EtcdUnknown"
+	ReasonEtcdNotWell             = "EtcdNotWell"
 	ReasonBudgetExhausted         = "BudgetExhausted"
 	ReasonInFlightExhausted       = "InFlightExhausted"
 	ReasonNoCapacity              = "NoCapacity"
@@ -71,6 +73,7 @@ var All = []Gate{
 	{"canary", canary},                         // those that go first, alone
 	{"control-plane-first", controlPlaneFirst}, // and skew with it
 	{"control-plane", controlPlaneOneByOne},    // built in, no object widens it
+	{"etcd", etcdWell},                         // likewise; by what the hosts say of its members
 	{"topology", topology},                     // one domain after another
 	{"capacity", capacity},                     // where would the pods go
 	{"standby", standby},                       // maxUnavailable 0 and nobody to take over

@@ -301,6 +301,7 @@ func towards134(etcd string) Edit {
 		m.Status.Versions = &v1alpha1.ObservedVersions{
 			Kubelet: "v1.33.9", Etcd: etcd, ControlPlane: &v1alpha1.ObservedControlPlane{APIServer: "v1.33.9"},
 		}
+		m.Status.Etcd = &v1alpha1.ObservedEtcd{Member: m.Name, Members: 2, Healthy: 2, Quorum: true}
 		m.Status.Assignment.Target.Versions = v1alpha1.Versions{ControlPlane: "v1.34.9"}
 	})
 }
@@ -370,7 +371,7 @@ func TestWhatAPersonDecidedIsHeardFirst(t *testing.T) {
 		"degraded",
 		"canary",
 		"control-plane-first",
-		"control-plane",
+		"control-plane", "etcd",
 		"topology",
 		"capacity",
 		"standby",

@@ -104,6 +104,14 @@ func observedOf(v *v1alpha1.Versions) *v1alpha1.ObservedVersions {
 	return out
 }
 
+// wellEtcd is what a simulated host with a member says of etcd: all that is simulated of it is that it is well.
+func wellEtcd(m *v1alpha1.Machine) *v1alpha1.ObservedEtcd {
+	if m.Status.Versions == nil || m.Status.Versions.Etcd == "" {
+		return nil
+	}
+	return &v1alpha1.ObservedEtcd{Member: m.Name, Members: 1, Healthy: 1, Quorum: true}
+}
+
 // addMachine takes over what a Machine reports, and starts the handshake anew: what was in
 // flight in the cluster that the file comes from is not.
 func (e *Engine) addMachine(m *v1alpha1.Machine) error {
@@ -119,6 +127,7 @@ func (e *Engine) addMachine(m *v1alpha1.Machine) error {
 	h := &host{e: e, name: m.Name, facts: preview.ReportedFacts(m), runs: map[string]bool{}}
 	m.Status = v1alpha1.MachineStatus{
 		Host: s.Host, Versions: s.Versions, OS: s.OS, Kubelet: s.Kubelet, RequestedAPIs: s.RequestedAPIs, PassedMinors: s.PassedMinors, History: s.History,
+		Etcd: wellEtcd(m),
 	}
 	if m.Status.Kubelet == nil {
 		m.Status.Kubelet = &v1alpha1.ObservedKubelet{}
