@@ -121,8 +121,12 @@ verify-format: ## Go files are gofmt-clean
 	@out=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$out" || { echo "not gofmt-clean: $$out"; exit 1; }
 
 .PHONY: lint
-lint: $(LINT) ## Linters, import rules included
+lint: $(LINT) lint-scripts ## Linters, import rules included
 	$(LINT) run ./...
+
+.PHONY: lint-scripts
+lint-scripts: ## Scripts, the Vagrantfile and the alerts, by those tools that are installed
+	hack/lint-scripts
 
 .PHONY: vulncheck
 vulncheck: $(VULN) ## Known vulnerabilities in what is linked (needs the vulnerability database)

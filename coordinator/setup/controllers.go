@@ -75,7 +75,7 @@ func addControllers(ctx context.Context, mgr manager.Manager, nodes cluster.Clus
 	p.drains = &drains.Runner{Base: ctx, Client: workload, Changed: p.tell(ctx)}
 	p.book = &forecasts.Book{Base: ctx, Client: workload, Changed: p.tell(ctx), Now: time.Now}
 	p.checks = &checks.Book{Base: ctx, Nodes: nodes.GetClient(), Workload: workload, Changed: p.answered(ctx), Now: time.Now}
-	for _, add := range []func() error{p.addMachine, p.addRollout, p.addMachineDeployment, p.addNodeMarks} {
+	for _, add := range []func() error{p.addMachine, p.addRollout, p.addMachineDeployment, p.addNodeMarks, p.addMetrics} {
 		if err := add(); err != nil {
 			return err
 		}
