@@ -80,8 +80,8 @@ func actions() []action {
 		{name: "machines: list own by name", own: true, do: list("machines", "metadata.name=OWN")},
 		{name: "machines: list another by name", do: list("machines", "metadata.name=OTHER")},
 		{name: "machines: list all", do: list("machines", "")},
-		{name: "machines: watch own by name", own: true, do: watch("machines", "metadata.name=OWN")},
-		{name: "machines: watch all", do: watch("machines", "")},
+		{name: "machines: watch own by name", own: true, do: watching("machines", "metadata.name=OWN")},
+		{name: "machines: watch all", do: watching("machines", "")},
 		{name: "machines: create", writes: true, do: create("machines", "{apiVersion: refit.dev/v1alpha1, kind: Machine, metadata: {generateName: new-}, spec: {roles: [Worker]}}")},
 		{name: "machines: delete own", writes: true, once: true, do: remove("machines", "OWN")},
 		{name: "machines: delete collection", writes: true, once: true, do: removeAll("machines")},
@@ -184,7 +184,7 @@ func list(resource, fields string) func(request) error {
 	}
 }
 
-func watch(resource, fields string) func(request) error {
+func watching(resource, fields string) func(request) error {
 	return func(r request) error {
 		w, err := r.in(resource).Watch(r.ctx, metav1.ListOptions{FieldSelector: r.named(fields)})
 		if err == nil {

@@ -64,6 +64,9 @@ func TestOnlyWhatTheContractAllowsSucceeds(t *testing.T) {
 	letCoordinatorWork(t, kube)
 	all := identities(t, kube)
 	awaitInForce(t, all)
+	t.Run("agents renew their tokens, and nobody else's", func(t *testing.T) { agentsRenewTheirTokens(t, all) })
+	t.Run("a token is renewed when the API server is back", func(t *testing.T) { renewalOutlastsAnOutage(t, all) })
+	awaitInForce(t, all)
 
 	var out strings.Builder
 	for _, id := range all {
@@ -77,6 +80,10 @@ func TestOnlyWhatTheContractAllowsSucceeds(t *testing.T) {
 
 	apply(t, tooWide)
 	require.True(t, eventually(func() bool {
+		// Of each subject; roles and bindings come into force one by one.
+		if _, err := byName(all, "coord").client.Resource(resources["secrets"]).Namespace(namespace).List(t.Context(), metav1.ListOptions{}); err != nil {
+			return false
+		}
 		_, err := byName(all, "pod").client.Resource(machines).Namespace(namespace).List(t.Context(), metav1.ListOptions{})
 		return err == nil
 	}))
