@@ -86,7 +86,7 @@ func (p Pod) connect(ctx context.Context, paths Paths) (*session, error) {
 	renewer := &credential.Renewer{File: p.TokenFile, Source: source}
 	if err := renewer.First(ctx); err != nil {
 		if ctx.Err() != nil {
-			return nil, nil
+			return nil, nil //nolint:nilerr // the end of the program is no fault of the credential
 		}
 		return nil, err
 	}
