@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/pkg/hostpolicy"
 )
 
 // configFileMode lets everybody read the drop-ins: nothing secret may be in them.
@@ -43,8 +44,8 @@ func (p *planner) checkConfiguration() error {
 	if !p.in.Assignment.Target.OS {
 		return nil
 	}
-	if refused := refusedFields(wish.Configuration); len(refused) > 0 {
-		return refuse(ReasonConfigurationRefused, "spec.kubelet.configuration sets %s: who may tell the kubelet what, and what it runs by itself, is no spec's to change; remove it", strings.Join(refused, ", "))
+	if refused := p.in.Facts.Policy.rules().KubeletFields(wish.Configuration); len(refused) > 0 {
+		return refuse(ReasonConfigurationRefused, "spec.kubelet.configuration sets %s: who may tell the kubelet what, and what it runs by itself, is no spec's to change; remove it, or have the host's owner add it to kubelet.allow in %s", strings.Join(refused, ", "), hostpolicy.Path)
 	}
 	if port, ok := wish.Configuration["healthzPort"].(float64); ok && port == 0 {
 		return refuse(ReasonConfigurationRefused, "spec.kubelet.configuration sets healthzPort to 0: nobody could see any more whether the kubelet is well; remove it, or set a port")
