@@ -1,6 +1,7 @@
 package upgrade
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -162,4 +163,14 @@ func TestSecurityUpdatesOutsideThePolicyAreLeftOutAndSaid(t *testing.T) {
 	pending, left := PendingSecurityUpdates(in.Security, &in.Facts)
 	assert.Len(t, pending, 1)
 	assert.Len(t, left, 1)
+}
+
+// The API server takes objects of up to a MiB and a half.
+func TestAConfigurationThatNobodyWouldWriteIsRefused(t *testing.T) {
+	in := everythingMoves()
+	in.Spec.Kubelet.Configuration = &runtime.RawExtension{Raw: []byte(`{"clusterDomain":"` + strings.Repeat("a", 1400<<10) + `"}`)}
+	_, err := Check(in)
+	blocked := requireBlocked(t, err, ReasonConfigurationInvalid)
+	assert.True(t, blocked.Terminal)
+	assert.Less(t, len(blocked.Message), 1000, "it is not repeated")
 }
