@@ -85,11 +85,7 @@ func validStep(s upgrade.Step) error {
 	case upgrade.StepKubeadmRenewCertificates:
 		return validRenewal(s.Renewal)
 	case upgrade.StepGuardEtcd:
-		for _, id := range s.Accept {
-			if err := match("finding to accept", id, preflightID); err != nil {
-				return err
-			}
-		}
+		return validAccepted(s.Accept)
 	case upgrade.StepRestartStaticPod:
 		if !steps.StaticPod(s.Pod) {
 			return fmt.Errorf("%q is no component of a control plane", s.Pod)
@@ -102,6 +98,15 @@ func validStep(s upgrade.Step) error {
 		return match("unit", steps.StoppedUnit(s), unitName)
 	case upgrade.StepRunHook:
 		return match("hook", s.Hook, hookName)
+	}
+	return nil
+}
+
+func validAccepted(findings []string) error {
+	for _, id := range findings {
+		if err := match("finding to accept", id, preflightID); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -50,8 +50,12 @@ type host struct {
 
 func (w *world) host(name, pool string, roles ...v1alpha1.Role) *host {
 	w.t.Helper()
+	user, group := "system:node:"+name, "system:nodes"
+	if w.workloads != w.server { // where the Machines are, a Node of the host's name is another host
+		user, group = "system:serviceaccount:"+namespace+":refit-machine-"+name, "system:serviceaccounts"
+	}
 	h := &host{
-		w: w, name: name, roles: roles, client: newClient(w.t, w.server.As(w.t, "system:node:"+name, "system:nodes")),
+		w: w, name: name, roles: roles, client: newClient(w.t, w.server.As(w.t, user, group)),
 		kubelet: oldK8s, runtime: "1.7.28", ready: true, disruption: v1alpha1.DisruptionDrain, workTime: 100 * time.Millisecond,
 		status: map[string]any{}, plans: map[string]string{},
 	}
