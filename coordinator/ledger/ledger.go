@@ -40,14 +40,21 @@ type Store struct {
 	writing sync.Mutex
 	mu      sync.Mutex
 	epochs  map[string]int64
+	highest map[string]int64 // epochs that this process ever led under
 }
 
-// Read returns the ledger of the namespace as it is on the API server.
+// Read returns the ledger of the namespace as it is on the API server. One that was put back
+// under this leader, from a backup, is not returned: it has lost slots, and has others that
+// have ended. The next Lead takes it over anew.
 func (s *Store) Read(ctx context.Context, namespace string) (*v1alpha1.Ledger, error) {
-	l := &v1alpha1.Ledger{}
+	l, ours := &v1alpha1.Ledger{}, s.Epoch(namespace) // written before the ledger is read
 	err := s.Live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: v1alpha1.LedgerName}, l)
 	if err != nil {
 		return nil, fmt.Errorf("reading ledger of namespace %s: %w", namespace, err)
+	}
+	if l.Spec.Epoch < ours {
+		s.Forget(namespace)
+		return nil, fmt.Errorf("ledger of namespace %s was put back to epoch %d, and ours is %d: it is taken over anew: %w", namespace, l.Spec.Epoch, ours, ErrChanged)
 	}
 	return l, nil
 }
@@ -63,9 +70,9 @@ func (s *Store) setEpoch(namespace string, epoch int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.epochs == nil {
-		s.epochs = map[string]int64{}
+		s.epochs, s.highest = map[string]int64{}, map[string]int64{}
 	}
-	s.epochs[namespace] = epoch
+	s.epochs[namespace], s.highest[namespace] = epoch, max(s.highest[namespace], epoch)
 }
 
 // Reserve adds a slot to the ledger as it was read for the judgement; a ledger that
@@ -186,10 +193,14 @@ func (s *Store) change(ctx context.Context, namespace, what string, change func(
 	return nil
 }
 
-// A ledger with a higher epoch belongs to a later leader. A lower one was restored
-// from a backup under us; the next change heals it.
+// A ledger with a higher epoch belongs to a later leader; of a lower one see Read. Before
+// this leader has taken the namespace over, or while it does so anew, nothing is changed.
 func (s *Store) ours(l *v1alpha1.Ledger) error {
-	if epoch := s.Epoch(l.Namespace); epoch == 0 || l.Spec.Epoch > epoch {
+	epoch := s.Epoch(l.Namespace)
+	if epoch == 0 {
+		return fmt.Errorf("ledger of namespace %s is not taken over: %w", l.Namespace, ErrChanged)
+	}
+	if l.Spec.Epoch > epoch {
 		return fmt.Errorf("ledger of namespace %s has epoch %d, ours is %d: %w", l.Namespace, l.Spec.Epoch, epoch, ErrDeposed)
 	}
 	return nil
