@@ -112,6 +112,12 @@ func epochSeen(m *v1alpha1.Machine) int64 {
 	return epoch
 }
 
+// Lost says that a host works on a grant whose slot is not in the ledger: the ledger was put
+// back under a leader that has the same epoch. The Machine is read after the ledger, and live.
+func Lost(m *v1alpha1.Machine, slot *v1alpha1.Slot) bool {
+	return UnderWay(m) && (slot == nil || slot.GrantID != m.Status.Grant.ID)
+}
+
 // UnderWay says that the agent has accepted the grant and that its end is not in history yet.
 func UnderWay(m *v1alpha1.Machine) bool {
 	g, a := m.Status.Grant, m.Status.Accepted

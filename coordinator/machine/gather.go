@@ -6,6 +6,7 @@ import (
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/coordinator/fleet"
+	"github.com/refit-dev/refit/coordinator/ledger"
 	"github.com/refit-dev/refit/pkg/upgrade"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,6 +36,10 @@ func (r *Reconciler) gather(ctx context.Context, key types.NamespacedName) (*sco
 		m = &v1alpha1.Machine{}
 		if err := r.Live.Get(ctx, key, m); err != nil {
 			return nil, client.IgnoreNotFound(err) //nolint:wrapcheck // says which object already
+		}
+		if ledger.Lost(m, fleet.SlotOf(&l.Spec, m)) {
+			r.Ledger.Forget(key.Namespace)
+			return nil, fmt.Errorf("the ledger has lost the slot of Machine %s, and is taken over anew: %w", key, ledger.ErrChanged)
 		}
 	}
 	return r.newScope(ctx, key, m, l)

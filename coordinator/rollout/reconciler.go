@@ -83,6 +83,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		if f, err = r.load(ctx, l, r.Live, r.LiveNodes); err != nil {
 			return r.conclude(nil, err)
 		}
+		if err := r.lost(f); err != nil {
+			return r.conclude(nil, err)
+		}
 		if verdicts, err = r.reserve(ctx, l, f); err == nil {
 			err = r.empty(ctx, l, f)
 		}
@@ -125,6 +128,18 @@ func (r *Reconciler) load(ctx context.Context, l *v1alpha1.Ledger, machines, nod
 	r.recall(f)
 	r.recallChecks(f)
 	return f, nil
+}
+
+// lost has the ledger taken over anew where a host works on a grant whose slot is gone:
+// nothing may be given away on a ledger that does not count it.
+func (r *Reconciler) lost(f *fleet.Fleet) error {
+	for _, m := range f.Machines {
+		if ledger.Lost(m.Machine, m.Slot) {
+			r.Ledger.Forget(m.Namespace)
+			return fmt.Errorf("the ledger has lost the slot of Machine %s, and is taken over anew: %w", m.Name, ledger.ErrChanged)
+		}
+	}
+	return nil
 }
 
 // judge says what holds each candidate, and whether any of them would pass.

@@ -52,7 +52,8 @@ type Engine struct {
 	counts   counts
 	replaced int // pods
 	sink     func(Entry)
-	settled  func() // told when all have looked; for tests
+	settled  func()           // told when all have looked; for tests
+	again    func(error) bool // whether a controller that met this fault looks again, as it would anywhere else; for tests
 	err      error
 
 	evictions int
@@ -79,7 +80,7 @@ func newEngine(s Scenario, sink func(Entry)) (*Engine, error) {
 		sink = func(Entry) {}
 	}
 	e := &Engine{
-		spec: s.Spec, start: DefaultStart, check: s.Check, where: s.Where, sink: sink, settled: func() {},
+		spec: s.Spec, start: DefaultStart, check: s.Check, where: s.Where, sink: sink, settled: func() {}, again: func(error) bool { return false },
 		hosts: map[string]*host{}, pending: map[types.NamespacedName]func(){},
 		todo:   todo{machines: map[string]bool{}, hosts: map[string]bool{}, deployments: map[string]bool{}},
 		counts: newCounts(),
@@ -331,6 +332,8 @@ const immediately = time.Millisecond
 func (e *Engine) conclude(key wakeKey, look func() (ctrl.Result, error)) {
 	result, err := look()
 	switch d := result.RequeueAfter; {
+	case err != nil && e.again(err):
+		e.wakes.set(key, e.now.Add(time.Second), e.now)
 	case err != nil:
 		e.fail(fmt.Errorf("at %s, %s %s: %w", e.now.UTC().Format(time.RFC3339), key.kind, key.name, err))
 	case d <= 0:
