@@ -109,6 +109,11 @@ type Node struct {
 	RuntimeVersion  string
 }
 
+// Marked says that the node carries a cordon or an exclusion of ours, or that it was found cordoned by us.
+func (n *Node) Marked() bool {
+	return n != nil && (n.CordonedBy != "" || n.FoundCordonedBy != "" || n.ExcludedBy != "")
+}
+
 // ForeignCordon says that someone else than Refit took the node out of scheduling.
 func (n *Node) ForeignCordon() bool { return n != nil && n.Unschedulable && n.CordonedBy == "" }
 

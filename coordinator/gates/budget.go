@@ -28,14 +28,17 @@ func budget(_ *fleet.Fleet, m *fleet.Machine) *Verdict {
 
 func exhausted(m *fleet.Machine) *Verdict {
 	p := m.Pool
-	return &Verdict{ReasonBudgetExhausted, p.Tally().WordsBut(m, func(away []*fleet.Machine) string {
-		why := listed(whyAway(away))
-		if len(away) == 0 && p.MaxUnavailable() > 0 {
-			why = fmt.Sprintf("no more than %s serve", status.Count(p.Serving(), "machine"))
-		}
-		return fmt.Sprintf("%d of %s may be unavailable in %s, and none is left: %s",
-			p.MaxUnavailable(), status.Count(p.Size(), "machine"), poolName(p), why)
-	})}
+	return &Verdict{
+		Reason: ReasonBudgetExhausted,
+		Message: fmt.Sprintf("%d of %s may be unavailable in %s, and none is left",
+			p.MaxUnavailable(), status.Count(p.Size(), "machine"), poolName(p)),
+		Moment: p.Tally().WordsBut(m, func(away []*fleet.Machine) string {
+			if len(away) == 0 && p.MaxUnavailable() > 0 {
+				return fmt.Sprintf("no more than %s serve", status.Count(p.Serving(), "machine"))
+			}
+			return listed(whyAway(away))
+		}),
+	}
 }
 
 func inFlight(m *fleet.Machine) *Verdict {
@@ -43,7 +46,7 @@ func inFlight(m *fleet.Machine) *Verdict {
 	if len(busy) < limit {
 		return nil
 	}
-	return &Verdict{ReasonInFlightExhausted, fmt.Sprintf("%s at a time in %s: %s", status.Count(limit, "machine"), poolName(m.Pool), listed(namesOf(busy)))}
+	return &Verdict{Reason: ReasonInFlightExhausted, Message: fmt.Sprintf("%s at a time in %s", status.Count(limit, "machine"), poolName(m.Pool)), Moment: listed(namesOf(busy))}
 }
 
 // whyAway words the first of the machines that are away; listed counts the rest.

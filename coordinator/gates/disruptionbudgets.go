@@ -29,7 +29,7 @@ func budgetsAllow(f *fleet.Fleet, m *fleet.Machine) *Verdict {
 func judgeBudget(f *fleet.Fleet, m *fleet.Machine, b *v1alpha1.MachineDisruptionBudget) *Verdict {
 	covered, err := f.Covered(b)
 	if err != nil {
-		return &Verdict{ReasonBudgetExhausted, fmt.Sprintf("MachineDisruptionBudget %s cannot be read: %v", b.Name, err)}
+		return &Verdict{Reason: ReasonBudgetExhausted, Message: fmt.Sprintf("MachineDisruptionBudget %s cannot be read: %v", b.Name, err)}
 	}
 	if !covered.Has(m) {
 		return nil
@@ -43,10 +43,10 @@ func judgeBudget(f *fleet.Fleet, m *fleet.Machine, b *v1alpha1.MachineDisruption
 	}
 	switch allowed := AllowedUnavailable(b, covered.Len()); {
 	case elsewhere != "":
-		return &Verdict{ReasonBudgetExhausted, fmt.Sprintf("MachineDisruptionBudget %s: %s is unavailable in another %s", b.Name, elsewhere, b.Spec.TopologyKey)}
+		return &Verdict{Reason: ReasonBudgetExhausted, Message: fmt.Sprintf("MachineDisruptionBudget %s: machines are unavailable in another %s", b.Name, b.Spec.TopologyKey), Moment: elsewhere}
 	case len(away) >= allowed:
-		return &Verdict{ReasonBudgetExhausted, fmt.Sprintf("MachineDisruptionBudget %s: %d of %s may be unavailable, and none is left: %s",
-			b.Name, allowed, status.Count(covered.Len(), "machine"), listed(whyAway(away)))}
+		return &Verdict{Reason: ReasonBudgetExhausted, Message: fmt.Sprintf("MachineDisruptionBudget %s: %d of %s may be unavailable, and none is left",
+			b.Name, allowed, status.Count(covered.Len(), "machine")), Moment: listed(whyAway(away))}
 	}
 	return nil
 }

@@ -166,8 +166,8 @@ func (p *parts) addMachineDeployment() error {
 	err := builder.ControllerManagedBy(p.mgr).Named("machinedeployment").
 		For(&v1alpha1.MachineDeployment{}).
 		Owns(&appsv1.ControllerRevision{}).
-		Watches(&v1alpha1.Machine{}, all).
-		Watches(&v1alpha1.Ledger{}, all).
+		Watches(&v1alpha1.Machine{}, calmly(p.mapper.deployments)).
+		Watches(&v1alpha1.Ledger{}, calmly(p.mapper.deployments)).
 		Watches(&v1alpha1.MachineDeployment{}, all, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Complete(r)
 	if err != nil {
