@@ -44,7 +44,12 @@ func (s *Store) Lead(ctx context.Context, namespace string) error {
 }
 
 // Forget makes the next Lead recover the namespace again, for a ledger that was deleted under us.
-func (s *Store) Forget(namespace string) { s.setEpoch(namespace, 0) }
+func (s *Store) Forget(namespace string) {
+	s.setEpoch(namespace, 0)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.last, namespace)
+}
 
 func (s *Store) readOrNew(ctx context.Context, namespace string) (*v1alpha1.Ledger, error) {
 	l, err := s.Read(ctx, namespace)

@@ -17,6 +17,7 @@ import (
 	"github.com/refit-dev/refit/coordinator/ledger"
 	"github.com/refit-dev/refit/coordinator/order"
 	"github.com/refit-dev/refit/coordinator/standby"
+	"github.com/refit-dev/refit/pkg/status"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -156,9 +157,10 @@ func judge(f *fleet.Fleet) (verdicts map[string]gates.Verdict, passed bool) {
 }
 
 // reserve walks the candidates in order and reserves for each that passes, on a fleet
-// that already has the slots reserved before it in this walk.
+// that already has the slots reserved before it in this walk. They are written in one.
 func (r *Reconciler) reserve(ctx context.Context, l *v1alpha1.Ledger, f *fleet.Fleet) (map[string]gates.Verdict, error) {
 	verdicts, asked := map[string]gates.Verdict{}, 0
+	var slots []v1alpha1.Slot
 	for _, m := range order.Candidates(f) {
 		if v := r.check(ctx, f, m, &asked); v != nil {
 			verdicts[m.Name] = *v
@@ -171,11 +173,14 @@ func (r *Reconciler) reserve(ctx context.Context, l *v1alpha1.Ledger, f *fleet.F
 		if err != nil {
 			return verdicts, err
 		}
-		if err := r.Ledger.Reserve(ctx, l, slot); err != nil {
-			return verdicts, fmt.Errorf("reserving for Machine %s: %w", m.Name, err)
-		}
 		m.Hold(&slot)
-		logr.FromContextOrDiscard(ctx).Info("Reserved a slot", "machine", m.Name, "grant", slot.GrantID, "disruption", slot.Disruption)
+		slots = append(slots, slot)
+	}
+	if err := r.Ledger.Reserve(ctx, l, slots...); err != nil {
+		return verdicts, fmt.Errorf("reserving for %s: %w", status.Count(len(slots), "machine"), err)
+	}
+	for _, slot := range slots {
+		logr.FromContextOrDiscard(ctx).Info("Reserved a slot", "machine", slot.Machine, "grant", slot.GrantID, "disruption", slot.Disruption)
 	}
 	return verdicts, nil
 }

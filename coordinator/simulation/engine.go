@@ -354,7 +354,7 @@ func roundUp(d time.Duration) time.Duration {
 }
 
 // boardChanged has a machine look at news for it. Where only the words of a verdict have
-// changed, they are read at its next look: a full fleet waits with words that change all the time.
+// changed, they are read at its next look.
 func (e *Engine) boardChanged(key types.NamespacedName) {
 	v, held := e.board.Verdict(key)
 	if reason := e.counts.told[key.Name]; held && reason == v.Reason {
