@@ -95,6 +95,9 @@ func newEngine(s Scenario, sink func(Entry)) (*Engine, error) {
 		}
 		e.until = e.start.Add(u.Duration)
 	}
+	if l := s.Spec.Look; l != nil && l.Duration < 0 {
+		return nil, &InputError{Field: "spec.look", Message: "has to be 0 or above, such as 10s: leave it out for a second for each 100 machines"}
+	}
 	var err error
 	if e.durations, err = newDurations(s.Spec.Durations, s.Spec.Seed); err != nil {
 		return nil, err
@@ -103,6 +106,9 @@ func newEngine(s Scenario, sink func(Entry)) (*Engine, error) {
 	e.world.changed = e
 	e.drains, e.book = &drainer{e: e, runs: map[string]*drainRun{}}, &book{e: e, pages: map[types.NamespacedName]*page{}}
 	if err := e.fill(s); err != nil {
+		return nil, err
+	}
+	if err := e.durations.known(func(name string) bool { return e.world.machines[name] != nil }); err != nil {
 		return nil, err
 	}
 	e.look = lookInterval(s.Spec.Look, len(e.world.machines))
