@@ -90,7 +90,7 @@ func (n *Namespace) Why(name string) Explanation {
 	for _, g := range gates.All {
 		j := Judgement{Gate: g.Name, Passes: true}
 		if v := g.Judge(n.Fleet, m); v != nil {
-			j.Passes, j.Reason, j.Message = false, v.Reason, v.Message
+			j.Passes, j.Reason, j.Message = false, v.Reason, v.Text()
 		}
 		e.Gates = append(e.Gates, j)
 	}

@@ -4,6 +4,7 @@
 package board
 
 import (
+	"maps"
 	"slices"
 	"sync"
 
@@ -30,10 +31,19 @@ type Board struct {
 	judged map[string]bool
 }
 
-// SetVerdicts replaces the verdicts of a namespace. What is set here and below is the board's from then on.
+// SetVerdicts replaces the verdicts of a namespace. That one pass did not get as far as a
+// machine that waited for room is no news: that it waits for room stays said until there is
+// an answer. What is set below is the board's from then on.
 func (b *Board) SetVerdicts(namespace string, verdicts map[string]gates.Verdict) {
 	b.mu.Lock()
-	changed := b.verdicts.replace(namespace, verdicts)
+	verdicts = maps.Clone(verdicts)
+	for name, v := range verdicts {
+		was := b.verdicts[namespace][name]
+		if v.Reason == gates.ReasonForecastPending && was.Reason == gates.ReasonBudgetExhausted {
+			verdicts[name] = was
+		}
+	}
+	changed := b.verdicts.replace(namespace, verdicts, gates.Verdict.Says)
 	b.mu.Unlock()
 	b.tell(changed)
 }
@@ -42,7 +52,7 @@ func (b *Board) SetVerdicts(namespace string, verdicts map[string]gates.Verdict)
 // of a namespace that hold one.
 func (b *Board) SetHalts(namespace string, halts map[string]gates.Verdict) {
 	b.mu.Lock()
-	changed := b.halts.replace(namespace, halts)
+	changed := b.halts.replace(namespace, halts, gates.Verdict.Says)
 	b.mu.Unlock()
 	b.tell(changed)
 }
@@ -61,7 +71,7 @@ func (b *Board) Halt(machine types.NamespacedName) *gates.Verdict {
 // outside of their skew; the others are within it, or not known.
 func (b *Board) SetSkews(namespace string, skews map[string]string) {
 	b.mu.Lock()
-	changed := b.skews.replace(namespace, skews)
+	changed := b.skews.replace(namespace, skews, equal[string])
 	if b.judged == nil {
 		b.judged = map[string]bool{}
 	}
@@ -73,7 +83,7 @@ func (b *Board) SetSkews(namespace string, skews map[string]string) {
 // SetRoles replaces the roles of the machines of a namespace for which that is a question.
 func (b *Board) SetRoles(namespace string, roles map[string]standby.Role) {
 	b.mu.Lock()
-	changed := b.roles.replace(namespace, roles)
+	changed := b.roles.replace(namespace, roles, equal[standby.Role])
 	b.mu.Unlock()
 	b.tell(changed)
 }
@@ -94,8 +104,10 @@ func (b *Board) Skew(machine types.NamespacedName) (string, bool) {
 	return text, b.judged[machine.Namespace]
 }
 
+func equal[V comparable](a, b V) bool { return a == b }
+
 // news are the machines of a namespace of which now says something else than old.
-func news[V comparable](namespace string, old, now map[string]V) []types.NamespacedName {
+func news[V comparable](namespace string, old, now map[string]V, same func(a, b V) bool) []types.NamespacedName {
 	var changed []types.NamespacedName
 	for name := range old {
 		if _, still := now[name]; !still {
@@ -103,7 +115,7 @@ func news[V comparable](namespace string, old, now map[string]V) []types.Namespa
 		}
 	}
 	for name, v := range now {
-		if was, had := old[name]; !had || was != v {
+		if was, had := old[name]; !had || !same(was, v) {
 			changed = append(changed, types.NamespacedName{Namespace: namespace, Name: name})
 		}
 	}
@@ -113,11 +125,11 @@ func news[V comparable](namespace string, old, now map[string]V) []types.Namespa
 // words are those of each namespace, by machine. A namespace's are replaced and never changed.
 type words[V comparable] map[string]map[string]V
 
-func (w *words[V]) replace(namespace string, now map[string]V) []types.NamespacedName {
+func (w *words[V]) replace(namespace string, now map[string]V, same func(a, b V) bool) []types.NamespacedName {
 	if *w == nil {
 		*w = words[V]{}
 	}
-	changed := news(namespace, (*w)[namespace], now)
+	changed := news(namespace, (*w)[namespace], now, same)
 	(*w)[namespace] = now
 	if len(now) == 0 {
 		delete(*w, namespace)

@@ -6,6 +6,7 @@ import (
 	"github.com/refit-dev/refit/coordinator/board"
 	"github.com/refit-dev/refit/coordinator/gates"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -32,6 +33,28 @@ func TestOnlyMachinesWithNewWordAreTold(t *testing.T) {
 	assert.Equal(t, []string{"m2"}, told, "a verdict that is gone is news as well")
 	_, held := b.Verdict(key("a", "m2"))
 	assert.False(t, held)
+}
+
+func TestWhatIsOfTheMomentOrNotKnownYetIsNoNews(t *testing.T) {
+	told := 0
+	b := &board.Board{Changed: func(types.NamespacedName) { told++ }}
+	full := gates.Verdict{Reason: gates.ReasonBudgetExhausted, Message: "none is left", Moment: ": w1 is being worked on"}
+	b.SetVerdicts("a", map[string]gates.Verdict{"m1": full})
+	require.Equal(t, 1, told)
+
+	later := full
+	later.Moment = ": w2 is being worked on"
+	b.SetVerdicts("a", map[string]gates.Verdict{"m1": later})
+	assert.Equal(t, 1, told)
+	v, _ := b.Verdict(key("a", "m1"))
+	assert.Equal(t, "none is left: w2 is being worked on", v.Text(), "whoever asks hears of this moment")
+
+	pending := map[string]gates.Verdict{"m1": {Reason: gates.ReasonForecastPending}, "m2": {Reason: gates.ReasonForecastPending}}
+	b.SetVerdicts("a", pending)
+	assert.Equal(t, 2, told, "only m2, of which nothing was known")
+	v, _ = b.Verdict(key("a", "m1"))
+	assert.Equal(t, gates.ReasonBudgetExhausted, v.Reason)
+	assert.Equal(t, gates.ReasonForecastPending, pending["m1"].Reason, "the caller's own word stays")
 }
 
 func TestOverridesAreToldOnChange(t *testing.T) {

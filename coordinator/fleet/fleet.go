@@ -109,6 +109,11 @@ type Node struct {
 	RuntimeVersion  string
 }
 
+// Marked says that the node carries a cordon or an exclusion of ours, or that it was found cordoned by us.
+func (n *Node) Marked() bool {
+	return n != nil && (n.CordonedBy != "" || n.FoundCordonedBy != "" || n.ExcludedBy != "")
+}
+
 // ForeignCordon says that someone else than Refit took the node out of scheduling.
 func (n *Node) ForeignCordon() bool { return n != nil && n.Unschedulable && n.CordonedBy == "" }
 
@@ -223,11 +228,20 @@ func (m *Machine) Down() string {
 	case m.Node.ForeignCordon():
 		return "cordoned by someone else"
 	case m.Node.Unschedulable && !m.Node.StandsBy() && (m.Slot == nil || m.Slot.GrantID != m.Node.CordonedBy):
-		return "cordoned by an earlier operation"
+		return cordonedByUs
 	case upgrade.Failed(m.Machine):
 		return "failed: " + m.Status.RolloutFailure.Reason
 	}
 	return ""
+}
+
+const cordonedByUs = "cordoned by an earlier operation"
+
+// StaysAway says that the machine is unavailable for a reason that does not pass by itself,
+// as an operation does, and a cordon of ours that is about to be taken off.
+func (m *Machine) StaysAway() bool {
+	down := m.Down()
+	return m.Slot == nil && down != "" && down != cordonedByUs
 }
 
 // NeedsNode is false only for an Etcd-only host, which runs no kubelet.

@@ -21,7 +21,7 @@ type Tally struct {
 
 	away, busy, disrupting []*Machine
 	serving                int
-	words                  kept[string]
+	words                  kept[Words]
 }
 
 // Len is how many machines there are.
@@ -58,13 +58,17 @@ func but(machines []*Machine, m *Machine) []*Machine {
 	return machines
 }
 
+// Words are what is said of machines that do not serve: of those that stay away, and of
+// those that are away for the moment.
+type Words struct{ Lasting, Moment string }
+
 // WordsBut is what is said of those that do not serve, but for one: once for all machines
 // that wait for them.
-func (t *Tally) WordsBut(m *Machine, say func(away []*Machine) string) string {
+func (t *Tally) WordsBut(m *Machine, say func(away []*Machine) Words) Words {
 	if away := t.fresh().away; slices.Contains(away, m) {
 		return say(but(away, m))
 	}
-	return t.words.or(func() string { return say(t.away) })
+	return t.words.or(func() Words { return say(t.away) })
 }
 
 // fresh counts anew where a slot was given since.
@@ -76,7 +80,7 @@ func (t *Tally) fresh() *Tally {
 }
 
 func (t *Tally) count() {
-	t.away, t.busy, t.disrupting, t.serving, t.words = nil, nil, nil, 0, kept[string]{}
+	t.away, t.busy, t.disrupting, t.serving, t.words = nil, nil, nil, 0, kept[Words]{}
 	t.counted = true
 	if t.given != nil {
 		t.upTo = *t.given

@@ -28,14 +28,39 @@ func budget(_ *fleet.Fleet, m *fleet.Machine) *Verdict {
 
 func exhausted(m *fleet.Machine) *Verdict {
 	p := m.Pool
-	return &Verdict{ReasonBudgetExhausted, p.Tally().WordsBut(m, func(away []*fleet.Machine) string {
-		why := listed(whyAway(away))
+	words := p.Tally().WordsBut(m, func(away []*fleet.Machine) fleet.Words {
 		if len(away) == 0 && p.MaxUnavailable() > 0 {
-			why = fmt.Sprintf("no more than %s serve", status.Count(p.Serving(), "machine"))
+			return fleet.Words{Lasting: fmt.Sprintf(": no more than %s serve", status.Count(p.Serving(), "machine"))}
 		}
-		return fmt.Sprintf("%d of %s may be unavailable in %s, and none is left: %s",
-			p.MaxUnavailable(), status.Count(p.Size(), "machine"), poolName(p), why)
-	})}
+		return wordsOf(away)
+	})
+	return &Verdict{
+		Reason: ReasonBudgetExhausted,
+		Message: fmt.Sprintf("%d of %s may be unavailable in %s, and none is left%s",
+			p.MaxUnavailable(), status.Count(p.Size(), "machine"), poolName(p), words.Lasting),
+		Moment: words.Moment,
+	}
+}
+
+// wordsOf are what a message about machines that are away goes on with: first those that
+// stay away, which a person has to see to, then those that are in flight.
+func wordsOf(away []*fleet.Machine) (w fleet.Words) {
+	var lasting, moment []*fleet.Machine
+	for _, m := range away {
+		if m.StaysAway() {
+			lasting = append(lasting, m)
+		} else {
+			moment = append(moment, m)
+		}
+	}
+	between := ": "
+	if len(lasting) > 0 || len(away) == 0 {
+		w.Lasting, between = between+listed(whyAway(lasting)), ", "
+	}
+	if len(moment) > 0 {
+		w.Moment = between + listed(whyAway(moment))
+	}
+	return w
 }
 
 func inFlight(m *fleet.Machine) *Verdict {
@@ -43,7 +68,7 @@ func inFlight(m *fleet.Machine) *Verdict {
 	if len(busy) < limit {
 		return nil
 	}
-	return &Verdict{ReasonInFlightExhausted, fmt.Sprintf("%s at a time in %s: %s", status.Count(limit, "machine"), poolName(m.Pool), listed(namesOf(busy)))}
+	return &Verdict{Reason: ReasonInFlightExhausted, Message: fmt.Sprintf("%s at a time in %s", status.Count(limit, "machine"), poolName(m.Pool)), Moment: momentary(listed(namesOf(busy)))}
 }
 
 // whyAway words the first of the machines that are away; listed counts the rest.

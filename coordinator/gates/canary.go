@@ -14,18 +14,18 @@ func canary(_ *fleet.Fleet, m *fleet.Machine) *Verdict {
 		return nil
 	}
 	if !m.Pool.TemplateWritten() {
-		return &Verdict{ReasonCanaryPending, fmt.Sprintf("the template of %s is not in all of its machines yet, and its canaries are not known before", poolName(m.Pool))}
+		return &Verdict{Reason: ReasonCanaryPending, Message: fmt.Sprintf("the template of %s is not in all of its machines yet, and its canaries are not known before", poolName(m.Pool))}
 	}
 	canaries := m.CanariesBefore()
 	switch {
 	case len(canaries.Failed) > 0:
-		return &Verdict{ReasonCanaryFailed, fmt.Sprintf(
+		return &Verdict{Reason: ReasonCanaryFailed, Message: fmt.Sprintf(
 			"a canary of %s failed, and nothing else is begun: %s; see to it, then change the spec or retry it, or set it to OutOfService for another one",
 			poolName(m.Pool), listed(failures(canaries.Failed)))}
 	case len(canaries.Open) == 0 || canaries.Is(m) || (m.StandsBy() && m.Pool.MaxSurge() > 0):
 		return nil
 	}
-	return &Verdict{ReasonCanaryPending, fmt.Sprintf("the canaries of %s go first, alone: %s", poolName(m.Pool), listed(stages(canaries.Open)))}
+	return &Verdict{Reason: ReasonCanaryPending, Message: fmt.Sprintf("the canaries of %s go first, alone", poolName(m.Pool)), Moment: momentary(listed(stages(canaries.Open)))}
 }
 
 func failures(machines []*fleet.Machine) []string {

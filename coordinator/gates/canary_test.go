@@ -138,7 +138,7 @@ func TestWhoWaitsForCanariesHearsOfThem(t *testing.T) {
 	v := gates.Check(f, f.Find("w2"))
 	require.NotNil(t, v)
 	assert.Equal(t, gates.ReasonCanaryPending, v.Reason)
-	assert.Contains(t, v.Message, "MachineDeployment w go first, alone: w1 (Soaking)")
+	assert.Contains(t, v.Text(), "MachineDeployment w go first, alone: w1 (Soaking)")
 
 	f = New().Machine("cp1", "", plane).Deployment("w", birds(1)).Machine("w1", "w", worker, Failed).Machine("w2", "w", worker).Build()
 	v = gates.Check(f, f.Find("w2"))

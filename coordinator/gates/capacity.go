@@ -26,6 +26,6 @@ func placeElsewhere(f *fleet.Fleet, m *fleet.Machine) *Verdict {
 	if f.HasPlaceFor(m.Node) {
 		return nil
 	}
-	return &Verdict{ReasonNoCapacity, fmt.Sprintf(
+	return &Verdict{Reason: ReasonNoCapacity, Message: fmt.Sprintf(
 		"no other node is ready, schedulable and without taints of its own, so the pods of %s would have no place: add or uncordon a node, or set spec.drain.singleNode to InPlace", m.Name)}
 }

@@ -16,13 +16,13 @@ func checks(_ *fleet.Fleet, m *fleet.Machine) *Verdict {
 		}
 		switch {
 		case !known:
-			return &Verdict{ReasonCheckUnknown, text("has not been answered since the last operation ended")}
+			return &Verdict{Reason: ReasonCheckUnknown, Message: text("has not been answered since the last operation ended")}
 		case outcome.State == fleet.CheckInvalid:
-			return &Verdict{ReasonCheckInvalid, outcome.Message}
+			return &Verdict{Reason: ReasonCheckInvalid, Message: outcome.Message}
 		case outcome.State == fleet.CheckFailed:
-			return &Verdict{ReasonCheckFailed, text("does not pass: " + outcome.Message + "; it is asked again, and the machine goes on by itself")}
+			return &Verdict{Reason: ReasonCheckFailed, Message: text("does not pass: " + outcome.Message + "; it is asked again, and the machine goes on by itself")}
 		case outcome.State != fleet.CheckPassed:
-			return &Verdict{ReasonCheckUnknown, text("could not be asked: " + outcome.Message + "; it is asked again")}
+			return &Verdict{Reason: ReasonCheckUnknown, Message: text("could not be asked: " + outcome.Message + "; it is asked again")}
 		}
 	}
 	return nil

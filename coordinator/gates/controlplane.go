@@ -21,13 +21,13 @@ func controlPlaneOneByOne(f *fleet.Fleet, m *fleet.Machine) *Verdict {
 			continue
 		}
 		if other.Slot != nil {
-			return &Verdict{ReasonControlPlaneBusy, fmt.Sprintf("control-plane machine %s is being worked on: it comes first, and alone", other.Name)}
+			return &Verdict{Reason: ReasonControlPlaneBusy, Message: fmt.Sprintf("control-plane machine %s is being worked on: it comes first, and alone", other.Name)}
 		}
 		if !member {
 			continue
 		}
 		if why := memberLost(other, m); why != "" {
-			return &Verdict{ReasonControlPlaneUnavailable, fmt.Sprintf("control-plane machine %s %s", other.Name, why)}
+			return &Verdict{Reason: ReasonControlPlaneUnavailable, Message: fmt.Sprintf("control-plane machine %s %s", other.Name, why)}
 		}
 	}
 	return nil

@@ -13,6 +13,6 @@ func cordoned(_ *fleet.Fleet, m *fleet.Machine) *Verdict {
 	if !m.Node.ForeignCordon() || m.Pool.Rolling().CordonedMachines == "Include" {
 		return nil
 	}
-	return &Verdict{ReasonForeignCordon, fmt.Sprintf(
+	return &Verdict{Reason: ReasonForeignCordon, Message: fmt.Sprintf(
 		"the node was cordoned by someone else, and is left alone: uncordon it, or set rollingUpdate.cordonedMachines of %s to Include", poolName(m.Pool))}
 }

@@ -20,6 +20,6 @@ func degraded(_ *fleet.Fleet, m *fleet.Machine) *Verdict {
 	if len(down) == 0 || len(down) < m.Pool.FailureThreshold() {
 		return nil
 	}
-	return &Verdict{ReasonFleetDegraded, fmt.Sprintf(
+	return &Verdict{Reason: ReasonFleetDegraded, Message: fmt.Sprintf(
 		"machines of %s that are not worked on went down while others were: %s; it goes on by itself when they are back, or OutOfService", poolName(m.Pool), listed(down))}
 }

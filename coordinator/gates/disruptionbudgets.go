@@ -29,26 +29,34 @@ func budgetsAllow(f *fleet.Fleet, m *fleet.Machine) *Verdict {
 func judgeBudget(f *fleet.Fleet, m *fleet.Machine, b *v1alpha1.MachineDisruptionBudget) *Verdict {
 	covered, err := f.Covered(b)
 	if err != nil {
-		return &Verdict{ReasonBudgetExhausted, fmt.Sprintf("MachineDisruptionBudget %s cannot be read: %v", b.Name, err)}
+		return &Verdict{Reason: ReasonBudgetExhausted, Message: fmt.Sprintf("MachineDisruptionBudget %s cannot be read: %v", b.Name, err)}
 	}
 	if !covered.Has(m) {
 		return nil
 	}
 	away := covered.AwayBut(m)
-	domain, elsewhere := m.Domain(b.Spec.TopologyKey), ""
-	for _, other := range away {
-		if b.Spec.TopologyKey != "" && other.Domain(b.Spec.TopologyKey) != domain {
-			elsewhere = other.Name
-		}
-	}
-	switch allowed := AllowedUnavailable(b, covered.Len()); {
-	case elsewhere != "":
-		return &Verdict{ReasonBudgetExhausted, fmt.Sprintf("MachineDisruptionBudget %s: %s is unavailable in another %s", b.Name, elsewhere, b.Spec.TopologyKey)}
+	key, words := b.Spec.TopologyKey, wordsOf(away)
+	switch allowed, elsewhere := AllowedUnavailable(b, covered.Len()), outside(away, key, m.Domain(key)); {
+	case len(elsewhere) > 0:
+		words = wordsOf(elsewhere)
+		return &Verdict{Reason: ReasonBudgetExhausted, Moment: words.Moment,
+			Message: fmt.Sprintf("MachineDisruptionBudget %s: machines are unavailable in another %s%s", b.Name, key, words.Lasting)}
 	case len(away) >= allowed:
-		return &Verdict{ReasonBudgetExhausted, fmt.Sprintf("MachineDisruptionBudget %s: %d of %s may be unavailable, and none is left: %s",
-			b.Name, allowed, status.Count(covered.Len(), "machine"), listed(whyAway(away)))}
+		return &Verdict{Reason: ReasonBudgetExhausted, Moment: words.Moment,
+			Message: fmt.Sprintf("MachineDisruptionBudget %s: %d of %s may be unavailable, and none is left%s",
+				b.Name, allowed, status.Count(covered.Len(), "machine"), words.Lasting)}
 	}
 	return nil
+}
+
+// outside are those in other domains than this one.
+func outside(machines []*fleet.Machine, key, domain string) (out []*fleet.Machine) {
+	for _, m := range machines {
+		if key != "" && m.Domain(key) != domain {
+			out = append(out, m)
+		}
+	}
+	return out
 }
 
 // AllowedUnavailable of total machines. A percentage of minAvailable is rounded up, one of maxUnavailable down.

@@ -20,7 +20,7 @@ func etcdWell(f *fleet.Fleet, m *fleet.Machine) *Verdict {
 	}
 	for _, other := range f.Members() {
 		if why := etcdAsSeenFrom(other, m); why != "" {
-			return &Verdict{reasonOfEtcd(other), fmt.Sprintf("etcd, as %s sees it: %s", other.Name, why)}
+			return &Verdict{Reason: reasonOfEtcd(other), Message: fmt.Sprintf("etcd, as %s sees it: %s", other.Name, why)}
 		}
 	}
 	return nil

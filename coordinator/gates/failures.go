@@ -17,10 +17,10 @@ func Halted(p *fleet.Pool) *Verdict {
 		for _, f := range failed {
 			names = append(names, fmt.Sprintf("%s (%s)", f.Machine, f.Reason))
 		}
-		return &Verdict{ReasonFailureThreshold, fmt.Sprintf("the rollout paused itself after %d failed: %s%s", len(failed), listed(names), then)}
+		return &Verdict{Reason: ReasonFailureThreshold, Message: fmt.Sprintf("the rollout paused itself after %d failed: %s%s", len(failed), listed(names), then)}
 	}
 	if unwell := p.UnhealthyInARow(); len(unwell) > 0 {
-		return &Verdict{ReasonFailureThreshold, fmt.Sprintf("the rollout paused itself after two machines in a row did not get well: %s%s", strings.Join(unwell, ", "), then)}
+		return &Verdict{Reason: ReasonFailureThreshold, Message: fmt.Sprintf("the rollout paused itself after two machines in a row did not get well: %s%s", strings.Join(unwell, ", "), then)}
 	}
 	return nil
 }

@@ -12,6 +12,6 @@ func forecast(_ *fleet.Fleet, m *fleet.Machine) *Verdict {
 	if !m.DrainImpossible() {
 		return nil
 	}
-	return &Verdict{ReasonDrainImpossible, fmt.Sprintf(
+	return &Verdict{Reason: ReasonDrainImpossible, Message: fmt.Sprintf(
 		"its drain can never succeed as things are (%s): %s", m.Forecast.Reason, m.Forecast.Message)}
 }

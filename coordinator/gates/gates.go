@@ -9,10 +9,25 @@ import (
 	"github.com/refit-dev/refit/coordinator/fleet"
 )
 
-// Verdict is why a machine may not go now: Reason for programs, Message for people.
+// Verdict is why a machine may not go now: Reason for programs, Message for people. What of
+// it is another word with every machine that comes and goes is in Moment, which goes on with
+// Message where that ends: it is shown where somebody asks, and never written into the
+// Machines that wait, which may be thousands.
 type Verdict struct {
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
+	Moment  string `json:"-"`
+}
+
+// Text is all that is said, Moment included.
+func (v Verdict) Text() string { return v.Message + v.Moment }
+
+// momentary is what a message goes on with for this moment.
+func momentary(text string) string { return ": " + text }
+
+// Says is whether both say the same, whatever the moment.
+func (v Verdict) Says(other Verdict) bool {
+	return v.Reason == other.Reason && v.Message == other.Message
 }
 
 // Gate vetoes, or lets pass with nil.

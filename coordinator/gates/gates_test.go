@@ -68,7 +68,7 @@ func TestADrainThatCanNeverSucceedIsNotBegunAndHoldsUpNobody(t *testing.T) {
 	v := gates.Check(f, f.Find("w1"))
 	require.NotNil(t, v)
 	assert.Equal(t, gates.ReasonDrainImpossible, v.Reason)
-	assert.Contains(t, v.Message, "(PDBOverlap): shop/a has two budgets")
+	assert.Contains(t, v.Text(), "(PDBOverlap): shop/a has two budgets")
 	assert.Nil(t, gates.Check(f, f.Find("w2")), "the next domain need not wait for it")
 
 	f = build()
@@ -86,7 +86,7 @@ func TestAHoldIsToldOnce(t *testing.T) {
 	f := New().Machine("cp1", "", plane).Machine("w1", "", worker, Of(held)).Build()
 	v := gates.Check(f, f.Find("w1"))
 	require.NotNil(t, v)
-	assert.Equal(t, 1, strings.Count(v.Message, "/etc/refit/hold"), v.Message)
+	assert.Equal(t, 1, strings.Count(v.Text(), "/etc/refit/hold"), v.Message)
 }
 
 func TestAPauseSaysWhichCertificatesLapseMeanwhile(t *testing.T) {
@@ -251,7 +251,7 @@ func TestEachGateVetoesWhatItIsForAndNothingElse(t *testing.T) {
 			require.NotNil(t, v)
 			assert.Equal(t, tc.reason, v.Reason)
 			for _, text := range tc.says {
-				assert.Contains(t, v.Message, text)
+				assert.Contains(t, v.Text(), text)
 			}
 		})
 	}

@@ -15,10 +15,10 @@ func held(_ *fleet.Fleet, m *fleet.Machine) *Verdict {
 		return nil
 	}
 	if c.Reason == upgrade.ReasonPackageLockHeld {
-		return &Verdict{c.Reason, c.Message}
+		return &Verdict{Reason: c.Reason, Message: c.Message}
 	}
 	if c.Message != "" { // the agent's own, which says which file it is and what it says
-		return &Verdict{ReasonHeld, c.Message}
+		return &Verdict{Reason: ReasonHeld, Message: c.Message}
 	}
-	return &Verdict{ReasonHeld, "the host's owner holds it: remove /etc/refit/hold on the host to go on"}
+	return &Verdict{Reason: ReasonHeld, Message: "the host's owner holds it: remove /etc/refit/hold on the host to go on"}
 }

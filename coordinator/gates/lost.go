@@ -13,6 +13,6 @@ func lostPool(f *fleet.Fleet, m *fleet.Machine) *Verdict {
 	if len(m.Claims) > 0 || len(f.Lost) == 0 || !m.FromTemplate() {
 		return nil
 	}
-	return &Verdict{ReasonNoMachines, fmt.Sprintf(
+	return &Verdict{Reason: ReasonNoMachines, Message: fmt.Sprintf(
 		"its spec came from a MachineDeployment that does not select it any more, and these select no Machine at all: %s; correct the selector or the machine's labels, or delete the MachineDeployment", listed(f.Lost))}
 }

@@ -18,5 +18,5 @@ func manual(_ *fleet.Fleet, m *fleet.Machine) *Verdict {
 	if value, set := m.Annotations[v1alpha1.AnnotationNext]; set {
 		message += fmt.Sprintf(" (its annotation is for generation %q of its spec)", value)
 	}
-	return &Verdict{ReasonAwaitingNext, message}
+	return &Verdict{Reason: ReasonAwaitingNext, Message: message}
 }

@@ -11,13 +11,13 @@ import (
 
 func paused(_ *fleet.Fleet, m *fleet.Machine) *Verdict {
 	if m.Spec.Paused {
-		return &Verdict{ReasonPaused, "the machine is paused: set spec.paused to false to go on" + lapsing(m)}
+		return &Verdict{Reason: ReasonPaused, Message: "the machine is paused: set spec.paused to false to go on" + lapsing(m)}
 	}
 	if d := m.Pool.Deployment; d != nil && d.Spec.Paused {
 		if why, aborted := d.Annotations[v1alpha1.AnnotationAbort]; aborted {
-			return &Verdict{ReasonPaused, fmt.Sprintf("the rollout of MachineDeployment %s was aborted (%s): kubectl refit resume %s -n %s goes on with it%s", d.Name, why, d.Name, d.Namespace, lapsing(m))}
+			return &Verdict{Reason: ReasonPaused, Message: fmt.Sprintf("the rollout of MachineDeployment %s was aborted (%s): kubectl refit resume %s -n %s goes on with it%s", d.Name, why, d.Name, d.Namespace, lapsing(m))}
 		}
-		return &Verdict{ReasonPaused, fmt.Sprintf("MachineDeployment %s is paused: set its spec.paused to false to go on%s", d.Name, lapsing(m))}
+		return &Verdict{Reason: ReasonPaused, Message: fmt.Sprintf("MachineDeployment %s is paused: set its spec.paused to false to go on%s", d.Name, lapsing(m))}
 	}
 	return nil
 }

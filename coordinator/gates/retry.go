@@ -15,7 +15,7 @@ func retryLater(f *fleet.Fleet, m *fleet.Machine) *Verdict {
 	if failure == nil || failure.NextRetryTime == nil || !f.Now.Before(failure.NextRetryTime.Time) {
 		return nil
 	}
-	return &Verdict{ReasonRetryLater, fmt.Sprintf("%s: %s; attempt %d, next at %s",
+	return &Verdict{Reason: ReasonRetryLater, Message: fmt.Sprintf("%s: %s; attempt %d, next at %s",
 		failure.Reason, failure.Message, failure.Attempts, failure.NextRetryTime.UTC().Format(time.RFC3339))}
 }
 

@@ -12,7 +12,7 @@ func controlPlaneFirst(f *fleet.Fleet, m *fleet.Machine) *Verdict {
 		return nil
 	}
 	if blocked := f.View().Allowed(f.State(m.Name), a.Target); blocked != nil {
-		return &Verdict{blocked.Reason, blocked.Message}
+		return &Verdict{Reason: blocked.Reason, Message: blocked.Message}
 	}
 	return nil
 }

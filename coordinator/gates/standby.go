@@ -30,12 +30,12 @@ func standby(_ *fleet.Fleet, m *fleet.Machine) *Verdict {
 	}
 	switch none := fmt.Sprintf("maxUnavailable of %s is 0, and %s", poolName(p), status.Count(p.Size(), "machine")+" should serve"); {
 	case len(coming) > 0:
-		return &Verdict{ReasonBudgetExhausted, fmt.Sprintf("%s: standby %s is upgraded and put to work first", none, listed(coming))}
+		return &Verdict{Reason: ReasonBudgetExhausted, Message: none + ": a standby is upgraded and put to work first", Moment: momentary(listed(coming))}
 	case len(unusable) > 0:
-		return &Verdict{ReasonNoStandby, fmt.Sprintf("%s, so a standby has to take over first, and none can: %s; bring it back, or allow maxUnavailable 1",
+		return &Verdict{Reason: ReasonNoStandby, Message: fmt.Sprintf("%s, so a standby has to take over first, and none can: %s; bring it back, or allow maxUnavailable 1",
 			none, strings.Join(unusable, ", "))}
 	default:
-		return &Verdict{ReasonNoStandby, none + ", so a standby has to take over first, and there is none: set spec.availability of a machine to Standby, " +
+		return &Verdict{Reason: ReasonNoStandby, Message: none + ", so a standby has to take over first, and there is none: set spec.availability of a machine to Standby, " +
 			"or spec.replicas of the pool below the number of its machines, or allow maxUnavailable 1"}
 	}
 }
@@ -81,7 +81,7 @@ func WithdrawnStandby(f *fleet.Fleet, m *fleet.Machine) *Verdict {
 func controlPlaneAtWork(f *fleet.Fleet, m *fleet.Machine) *Verdict {
 	for _, other := range f.Machines {
 		if other != m && isMember(other) && other.Slot != nil {
-			return &Verdict{ReasonControlPlaneBusy, fmt.Sprintf("control-plane machine %s is being worked on: it comes first, and alone", other.Name)}
+			return &Verdict{Reason: ReasonControlPlaneBusy, Message: fmt.Sprintf("control-plane machine %s is being worked on: it comes first, and alone", other.Name)}
 		}
 	}
 	return nil

@@ -48,10 +48,10 @@ func TestAStandbyIsMissedByNobodyAndTakesOver(t *testing.T) {
 			reason: gates.ReasonNoStandby, says: []string{"MachineDeployment w is 0", "spec.availability", "spec.replicas", "maxUnavailable 1"}},
 		"nor before it is upgraded": {
 			fleet:  base(surging(2)).Machine("w1", "w", worker).Machine("w2", "w", worker).Machine("w3", "w", worker, outdated, standsBy),
-			reason: gates.ReasonBudgetExhausted, says: []string{"standby w3 is upgraded and put to work first"}},
+			reason: gates.ReasonBudgetExhausted, says: []string{"a standby is upgraded and put to work first: w3"}},
 		"nor while it is": {
 			fleet:  base(surging(2)).Machine("w1", "w", worker).Machine("w2", "w", worker).Machine("w3", "w", worker, outdated, stoodBy, NotReady),
-			reason: gates.ReasonBudgetExhausted, says: []string{"standby w3"}},
+			reason: gates.ReasonBudgetExhausted, says: []string{"put to work first: w3"}},
 		"one that failed is none": {
 			fleet: base(surging(2), func(d *v1alpha1.MachineDeployment) { d.Spec.Strategy.RollingUpdate.FailureThreshold = at(2) }).
 				Machine("w1", "w", worker).Machine("w2", "w", worker).Machine("w3", "w", worker, standsBy, Failed),
@@ -100,9 +100,9 @@ func TestAStandbyIsMissedByNobodyAndTakesOver(t *testing.T) {
 				return
 			}
 			require.NotNil(t, v)
-			assert.Equal(t, tc.reason, v.Reason, v.Message)
+			assert.Equal(t, tc.reason, v.Reason, v.Text())
 			for _, text := range tc.says {
-				assert.Contains(t, v.Message, text)
+				assert.Contains(t, v.Text(), text)
 			}
 		})
 	}

@@ -12,7 +12,7 @@ func Invalid(p *fleet.Pool) *Verdict {
 		return nil
 	}
 	if _, err := p.Hours(); err != nil {
-		return &Verdict{ReasonWindowInvalid, err.Error()}
+		return &Verdict{Reason: ReasonWindowInvalid, Message: err.Error()}
 	}
 	return nil
 }
@@ -20,7 +20,7 @@ func Invalid(p *fleet.Pool) *Verdict {
 // A rollout setting that this version does not carry out must not be ignored.
 func strategy(_ *fleet.Fleet, m *fleet.Machine) *Verdict {
 	if blocked := upgrade.UnsupportedStrategy(m.Pool.Deployment); blocked != nil {
-		return &Verdict{ReasonStrategyNotSupported, blocked.Message}
+		return &Verdict{Reason: ReasonStrategyNotSupported, Message: blocked.Message}
 	}
 	return nil
 }

@@ -21,8 +21,8 @@ func topology(_ *fleet.Fleet, m *fleet.Machine) *Verdict {
 	if len(turn.Open) == 0 || m.Domain(key) == turn.Domain {
 		return nil
 	}
-	return &Verdict{ReasonDomainBusy, fmt.Sprintf("%s is finished first, by spec.strategy.rollingUpdate.topologyKey of MachineDeployment %s: %s",
-		domainText(key, turn.Domain), m.Pool.Name, listed(turn.Open))}
+	return &Verdict{Reason: ReasonDomainBusy, Message: fmt.Sprintf("%s is finished first, by spec.strategy.rollingUpdate.topologyKey of MachineDeployment %s",
+		domainText(key, turn.Domain), m.Pool.Name), Moment: momentary(listed(turn.Open))}
 }
 
 func domainText(key, domain string) string {

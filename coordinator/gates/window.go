@@ -19,7 +19,7 @@ func withinWindow(f *fleet.Fleet, m *fleet.Machine) *Verdict {
 	if need.Samples == 0 || fits(hours, need.Duration, f.Now) {
 		return nil
 	}
-	return &Verdict{ReasonWindowTooShort, fmt.Sprintf("%s, and the window of %s closes at %s: it waits for %s",
+	return &Verdict{Reason: ReasonWindowTooShort, Message: fmt.Sprintf("%s, and the window of %s closes at %s: it waits for %s",
 		expectedText(need), poolName(m.Pool), clock(hours.Closes), nextLongEnough(hours, need))}
 }
 
@@ -43,7 +43,7 @@ func outsideWindow(_ *fleet.Fleet, m *fleet.Machine) *Verdict {
 	hours, err := m.Pool.Hours()
 	switch {
 	case err != nil:
-		return &Verdict{ReasonWindowInvalid, err.Error()}
+		return &Verdict{Reason: ReasonWindowInvalid, Message: err.Error()}
 	case hours.Open:
 		return nil
 	}
@@ -51,7 +51,7 @@ func outsideWindow(_ *fleet.Fleet, m *fleet.Machine) *Verdict {
 	if need := m.Expected(); need.Samples > 0 && need.Duration > hours.Longest {
 		message += fmt.Sprintf("; %s, so it will run over", expectedText(need)+" and no window is longer than "+hours.Longest.String())
 	}
-	return &Verdict{ReasonOutsideWindow, message}
+	return &Verdict{Reason: ReasonOutsideWindow, Message: message}
 }
 
 func mustHours(p *fleet.Pool) window.State {

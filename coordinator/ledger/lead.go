@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -29,6 +30,9 @@ func (s *Store) Lead(ctx context.Context, namespace string) error {
 	if err != nil {
 		return err
 	}
+	s.mu.Lock()
+	l.Spec.Epoch = max(l.Spec.Epoch, s.highest[namespace])
+	s.mu.Unlock()
 	notes := Recover(&l.Spec, machines.Items, s.Now())
 	if err := s.createOrUpdate(ctx, l); err != nil {
 		return fmt.Errorf("taking over the ledger of namespace %s: %w", namespace, err)
@@ -40,7 +44,12 @@ func (s *Store) Lead(ctx context.Context, namespace string) error {
 }
 
 // Forget makes the next Lead recover the namespace again, for a ledger that was deleted under us.
-func (s *Store) Forget(namespace string) { s.setEpoch(namespace, 0) }
+func (s *Store) Forget(namespace string) {
+	s.setEpoch(namespace, 0)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.last, namespace)
+}
 
 func (s *Store) readOrNew(ctx context.Context, namespace string) (*v1alpha1.Ledger, error) {
 	l, err := s.Read(ctx, namespace)
@@ -60,6 +69,8 @@ func (s *Store) createOrUpdate(ctx context.Context, l *v1alpha1.Ledger) error {
 // Recover puts a ledger right from what the machines say, and says what it did:
 //
 //	accepted grant without a slot     re-inserted: work may be under way on the host
+//	accepted grant, another's slot    replaced: it was restored, and has ended or was taken back
+//	accepted grant, an earlier state  brought forward: nothing is drained or granted again
 //	slot without a grant              kept; the machine's reconcile resumes it or takes it back
 //	slot of a machine that is gone    kept; the rollout uncordons its node and reclaims it
 //
@@ -70,14 +81,29 @@ func Recover(l *v1alpha1.LedgerSpec, machines []v1alpha1.Machine, now metav1.Tim
 	for i := range machines {
 		m := &machines[i]
 		l.Epoch = max(l.Epoch, epochSeen(m))
-		if !UnderWay(m) || slices.ContainsFunc(l.Slots, func(s v1alpha1.Slot) bool { return s.Machine == m.Name }) {
-			continue
+		if UnderWay(m) {
+			notes = append(notes, recoverSlot(l, m, now)...)
 		}
-		l.Slots = append(l.Slots, slotFor(m, now))
-		notes = append(notes, "re-inserted slot of "+m.Name)
 	}
 	l.Epoch++
 	return notes
+}
+
+// recoverSlot gives a machine whose host works the slot for it.
+func recoverSlot(l *v1alpha1.LedgerSpec, m *v1alpha1.Machine, now metav1.Time) (notes []string) {
+	at := slices.IndexFunc(l.Slots, func(s v1alpha1.Slot) bool { return s.Machine == m.Name })
+	switch {
+	case at < 0:
+		l.Slots = append(l.Slots, slotFor(m, now))
+		return []string{"re-inserted slot of " + m.Name}
+	case l.Slots[at].GrantID != m.Status.Grant.ID:
+		l.Slots[at] = slotFor(m, now)
+		return []string{"replaced slot of " + m.Name}
+	case l.Slots[at].State == v1alpha1.SlotReserved || l.Slots[at].State == v1alpha1.SlotGranted:
+		l.Slots[at].State, l.Slots[at].GrantedTime = v1alpha1.SlotAccepted, cmp.Or(l.Slots[at].GrantedTime, &now)
+		return []string{"brought slot of " + m.Name + " forward"}
+	}
+	return nil
 }
 
 func epochSeen(m *v1alpha1.Machine) int64 {
@@ -89,6 +115,12 @@ func epochSeen(m *v1alpha1.Machine) int64 {
 		epoch = max(epoch, m.Status.Grant.Epoch)
 	}
 	return epoch
+}
+
+// Lost says that a host works on a grant whose slot is not in the ledger: the ledger was put
+// back under a leader that has the same epoch. The Machine is read after the ledger, and live.
+func Lost(m *v1alpha1.Machine, slot *v1alpha1.Slot) bool {
+	return UnderWay(m) && (slot == nil || slot.GrantID != m.Status.Grant.ID)
 }
 
 // UnderWay says that the agent has accepted the grant and that its end is not in history yet.

@@ -5,15 +5,18 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -40,16 +43,73 @@ type Store struct {
 	writing sync.Mutex
 	mu      sync.Mutex
 	epochs  map[string]int64
+	highest map[string]int64 // epochs that this process ever led under
+	// last is each ledger as this process has seen or written it last.
+	last map[string]*v1alpha1.Ledger
+	// waiting are changes that the next write carries, by namespace.
+	waiting map[string][]*pending
 }
 
-// Read returns the ledger of the namespace as it is on the API server.
+// pending is a change that waits for its write; done has its outcome.
+type pending struct {
+	change func(*v1alpha1.Ledger) error
+	done   chan error
+}
+
+// Read returns the ledger of the namespace as it is on the API server. One that was put back
+// under this leader, from a backup, is not returned: it has lost slots, and has others that
+// have ended. The next Lead takes it over anew.
 func (s *Store) Read(ctx context.Context, namespace string) (*v1alpha1.Ledger, error) {
-	l := &v1alpha1.Ledger{}
+	l, ours, known := &v1alpha1.Ledger{}, s.Epoch(namespace), s.Last(namespace) // both written before the ledger is read
 	err := s.Live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: v1alpha1.LedgerName}, l)
 	if err != nil {
 		return nil, fmt.Errorf("reading ledger of namespace %s: %w", namespace, err)
 	}
+	switch {
+	case l.Spec.Epoch < ours:
+		s.Forget(namespace)
+		return nil, fmt.Errorf("ledger of namespace %s was put back to epoch %d, and ours is %d: it is taken over anew: %w", namespace, l.Spec.Epoch, ours, ErrChanged)
+	case older(l, known):
+		s.Forget(namespace)
+		return nil, fmt.Errorf("ledger of namespace %s was put back to version %s, and %s was known: it is taken over anew: %w",
+			namespace, l.ResourceVersion, known.ResourceVersion, ErrChanged)
+	}
+	s.remember(l)
 	return l, nil
+}
+
+// Last is the ledger as this process has seen or written it last; nil before. It has every
+// slot that this process has reserved and not released, but may lack what a later leader
+// has done: it shows that there is nothing to do, and is never a reason to do something.
+func (s *Store) Last(namespace string) *v1alpha1.Ledger {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last[namespace].DeepCopy()
+}
+
+// Seen tells of a ledger that an event has brought, so that whoever looks because of it finds
+// it, be it another's doing.
+func (s *Store) Seen(l *v1alpha1.Ledger) { s.remember(l) }
+
+// remember keeps the ledger unless a newer one is known.
+func (s *Store) remember(l *v1alpha1.Ledger) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.last == nil {
+		s.last = map[string]*v1alpha1.Ledger{}
+	}
+	if !older(l, s.last[l.Namespace]) {
+		s.last[l.Namespace] = l.DeepCopy()
+	}
+}
+
+// older says that a was written before b, as far as their versions tell.
+func older(a, b *v1alpha1.Ledger) bool {
+	if b == nil {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(a.ResourceVersion, b.ResourceVersion)
+	return err == nil && order < 0
 }
 
 // Epoch of this leader in the namespace; 0 before Lead.
@@ -63,32 +123,38 @@ func (s *Store) setEpoch(namespace string, epoch int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.epochs == nil {
-		s.epochs = map[string]int64{}
+		s.epochs, s.highest = map[string]int64{}, map[string]int64{}
 	}
-	s.epochs[namespace] = epoch
+	s.epochs[namespace], s.highest[namespace] = epoch, max(s.highest[namespace], epoch)
 }
 
-// Reserve adds a slot to the ledger as it was read for the judgement; a ledger that
-// has changed since is refused with ErrChanged.
-func (s *Store) Reserve(ctx context.Context, seen *v1alpha1.Ledger, slot v1alpha1.Slot) error {
+// Reserve adds slots, all or none, to the ledger as it was read for the judgement; a ledger
+// that has changed since is refused with ErrChanged.
+func (s *Store) Reserve(ctx context.Context, seen *v1alpha1.Ledger, slots ...v1alpha1.Slot) error {
+	if len(slots) == 0 {
+		return nil
+	}
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	if err := s.ours(seen); err != nil {
 		return err
 	}
-	if find(seen, slot.Machine) != nil {
-		return fmt.Errorf("reserving a slot for %s: it holds one: %w", slot.Machine, ErrChanged)
-	}
 	next := seen.DeepCopy()
-	next.Spec.Slots = append(next.Spec.Slots, slot)
+	for _, slot := range slots {
+		if find(next, slot.Machine) != nil {
+			return fmt.Errorf("reserving a slot for %s: it holds one: %w", slot.Machine, ErrChanged)
+		}
+		next.Spec.Slots = append(next.Spec.Slots, slot)
+	}
 	next.Spec.Epoch = s.Epoch(seen.Namespace)
 	switch err := s.Writer.Update(ctx, next); {
 	case apierrors.IsConflict(err):
-		return fmt.Errorf("reserving a slot for %s: %w", slot.Machine, ErrChanged)
+		return fmt.Errorf("reserving slots: %w", ErrChanged)
 	case err != nil:
-		return fmt.Errorf("reserving a slot for %s: %w", slot.Machine, err)
+		return fmt.Errorf("reserving slots: %w", err)
 	}
 	*seen = *next
+	s.remember(next)
 	return nil
 }
 
@@ -112,6 +178,7 @@ func (s *Store) Mark(ctx context.Context, seen *v1alpha1.Ledger, key, value stri
 		return fmt.Errorf("marking the ledger with %s: %w", key, err)
 	}
 	*seen = *next
+	s.remember(next)
 	return nil
 }
 
@@ -159,11 +226,62 @@ func (s *Store) RaiseEpoch(ctx context.Context, namespace string) (int64, error)
 	return raised, nil
 }
 
+// update has a change written, together with all that have come to wait by then: in a large
+// rollout many slots change while one write is under way.
 func (s *Store) update(ctx context.Context, namespace, what string, change func(*v1alpha1.Ledger) error) error {
+	p := &pending{change: change, done: make(chan error, 1)}
+	s.mu.Lock()
+	if s.waiting == nil {
+		s.waiting = map[string][]*pending{}
+	}
+	s.waiting[namespace] = append(s.waiting[namespace], p)
+	s.mu.Unlock()
+
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	return s.change(ctx, namespace, what, change)
+	s.mu.Lock()
+	batch := s.waiting[namespace]
+	delete(s.waiting, namespace)
+	s.mu.Unlock()
+	if len(batch) > 0 { // else an earlier writer has carried it
+		s.commit(ctx, namespace, batch)
+	}
+	if err := <-p.done; err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
 }
+
+// commit writes the changes in one. One that cannot be made says so to whoever wants it, and
+// keeps no other one back. Nor does the end of the one caller that writes for all.
+func (s *Store) commit(ctx context.Context, namespace string, batch []*pending) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	refused := make([]error, len(batch))
+	err := s.change(ctx, namespace, "writing the ledger", func(l *v1alpha1.Ledger) error {
+		made := 0
+		for i, p := range batch {
+			if refused[i] = p.change(l); refused[i] == nil {
+				made++
+			}
+		}
+		if made == 0 {
+			return errNothing
+		}
+		return nil
+	})
+	if errors.Is(err, errNothing) {
+		err = nil
+	}
+	for i, p := range batch {
+		p.done <- cmp.Or(err, refused[i])
+	}
+}
+
+// patience is how long a write for all may take, with its repetitions.
+const patience = 30 * time.Second
+
+var errNothing = errors.New("nothing to write")
 
 func (s *Store) change(ctx context.Context, namespace, what string, change func(*v1alpha1.Ledger) error) error {
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
@@ -178,7 +296,11 @@ func (s *Store) change(ctx context.Context, namespace, what string, change func(
 		if err := change(l); err != nil {
 			return err
 		}
-		return s.Writer.Update(ctx, l)
+		if err := s.Writer.Update(ctx, l); err != nil {
+			return err
+		}
+		s.remember(l)
+		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
@@ -186,10 +308,14 @@ func (s *Store) change(ctx context.Context, namespace, what string, change func(
 	return nil
 }
 
-// A ledger with a higher epoch belongs to a later leader. A lower one was restored
-// from a backup under us; the next change heals it.
+// A ledger with a higher epoch belongs to a later leader; of a lower one see Read. Before
+// this leader has taken the namespace over, or while it does so anew, nothing is changed.
 func (s *Store) ours(l *v1alpha1.Ledger) error {
-	if epoch := s.Epoch(l.Namespace); epoch == 0 || l.Spec.Epoch > epoch {
+	epoch := s.Epoch(l.Namespace)
+	if epoch == 0 {
+		return fmt.Errorf("ledger of namespace %s is not taken over: %w", l.Namespace, ErrChanged)
+	}
+	if l.Spec.Epoch > epoch {
 		return fmt.Errorf("ledger of namespace %s has epoch %d, ours is %d: %w", l.Namespace, l.Spec.Epoch, epoch, ErrDeposed)
 	}
 	return nil

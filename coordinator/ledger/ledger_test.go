@@ -94,7 +94,7 @@ func TestAnOlderLeaderMayNotWriteAnyMore(t *testing.T) {
 func TestNothingIsWrittenBeforeLead(t *testing.T) {
 	c := api(t)
 	s := leading(t, c)
-	require.ErrorIs(t, store(c).Reserve(context.Background(), read(t, s), slot("w1")), ledger.ErrDeposed)
+	require.ErrorIs(t, store(c).Reserve(context.Background(), read(t, s), slot("w1")), ledger.ErrChanged)
 }
 
 func TestRaisingTheEpochDeposesNobodyInTheSameProcess(t *testing.T) {
@@ -114,16 +114,23 @@ func TestRaisingTheEpochDeposesNobodyInTheSameProcess(t *testing.T) {
 	assert.EqualValues(t, 21, read(t, s).Spec.Epoch)
 }
 
-func TestALedgerRestoredFromABackupIsHealed(t *testing.T) {
-	ctx, c := context.Background(), api(t)
+func TestALedgerRestoredUnderALeaderIsTakenOverAnew(t *testing.T) {
+	working := machine("w1", accepted)
+	ctx, c := context.Background(), api(t, &working)
 	s := leading(t, c)
 	_, err := s.RaiseEpoch(ctx, namespace)
 	require.NoError(t, err)
 	old := read(t, s)
-	old.Spec.Epoch = 1
+	old.Spec = v1alpha1.LedgerSpec{Epoch: 1}
 	require.NoError(t, c.Update(ctx, old))
-	require.NoError(t, s.Reserve(ctx, read(t, s), slot("w1")))
-	assert.EqualValues(t, 2, read(t, s).Spec.Epoch)
+	_, err = s.Read(ctx, namespace)
+	require.ErrorIs(t, err, ledger.ErrChanged)
+	require.ErrorIs(t, s.Reserve(ctx, old, slot("w2")), ledger.ErrChanged, "nothing is given away before it is")
+	require.NoError(t, s.Lead(ctx, namespace))
+	l := read(t, s)
+	assert.EqualValues(t, 7, l.Spec.Epoch, "above every epoch that this leader ever had")
+	require.Len(t, l.Spec.Slots, 1)
+	assert.Equal(t, "g1", l.Spec.Slots[0].GrantID, "what the host has accepted has its place again")
 }
 
 func machine(name string, edit func(*v1alpha1.MachineStatus)) v1alpha1.Machine {
@@ -166,6 +173,25 @@ func TestANewLeaderPutsTheLedgerRight(t *testing.T) {
 				assert.Equal(t, v1alpha1.Slot{Machine: "w1", MachineUID: "uid-w1", AssignmentID: "a1", GrantID: "g1", PlanHash: "h",
 					Disruption: tc.disruption, State: v1alpha1.SlotAccepted, ReservedTime: now, GrantedTime: &now}, l.Slots[0])
 			}
+		})
+	}
+}
+
+func TestARestoredSlotGivesWayToWhatTheHostHasAccepted(t *testing.T) {
+	now := metav1.NewTime(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
+	for name, tc := range map[string]struct{ was, want v1alpha1.Slot }{
+		"of an earlier grant":    {v1alpha1.Slot{Machine: "w1", GrantID: "g0", State: v1alpha1.SlotReserved}, v1alpha1.Slot{GrantID: "g1", State: v1alpha1.SlotAccepted}},
+		"not granted yet":        {v1alpha1.Slot{Machine: "w1", GrantID: "g1", State: v1alpha1.SlotReserved}, v1alpha1.Slot{GrantID: "g1", State: v1alpha1.SlotAccepted}},
+		"not accepted yet":       {v1alpha1.Slot{Machine: "w1", GrantID: "g1", State: v1alpha1.SlotGranted}, v1alpha1.Slot{GrantID: "g1", State: v1alpha1.SlotAccepted}},
+		"accepted":               {v1alpha1.Slot{Machine: "w1", GrantID: "g1", State: v1alpha1.SlotAccepted}, v1alpha1.Slot{GrantID: "g1", State: v1alpha1.SlotAccepted}},
+		"whose end is looked at": {v1alpha1.Slot{Machine: "w1", GrantID: "g1", State: v1alpha1.SlotVerifying}, v1alpha1.Slot{GrantID: "g1", State: v1alpha1.SlotVerifying}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := v1alpha1.LedgerSpec{Slots: []v1alpha1.Slot{tc.was}}
+			ledger.Recover(&l, []v1alpha1.Machine{machine("w1", accepted)}, now)
+			require.Len(t, l.Slots, 1)
+			assert.Equal(t, tc.want.GrantID, l.Slots[0].GrantID)
+			assert.Equal(t, tc.want.State, l.Slots[0].State)
 		})
 	}
 }

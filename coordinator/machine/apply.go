@@ -43,7 +43,7 @@ func owned(s *v1alpha1.MachineStatus) ownedStatus {
 // refused with a conflict, and decided again.
 func (r *Reconciler) writeStatus(ctx context.Context, s *scope) error {
 	want := owned(&s.machine.Status)
-	if equality.Semantic.DeepEqual(owned(&s.read.Status), want) {
+	if s.unsaid || equality.Semantic.DeepEqual(owned(&s.read.Status), want) {
 		return nil
 	}
 	object, err := applyConfiguration(s.read, want)

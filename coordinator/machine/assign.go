@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
-	"github.com/refit-dev/refit/coordinator/fleet"
 	"github.com/refit-dev/refit/pkg/upgrade"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -59,7 +58,6 @@ func (r *Reconciler) nextHop(ctx context.Context, s *scope) error {
 	next.ID, next.Epoch = id, r.Ledger.Epoch(s.key.Namespace)
 	s.status().Assignment = next
 	s.status().RolloutFailure = nil
-	r.event(s, corev1.EventTypeNormal, "Assigned", "Assign", "next hop: "+fleet.TargetText(next.Target))
 	return nil
 }
 

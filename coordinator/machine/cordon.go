@@ -19,6 +19,9 @@ func (r *Reconciler) cordon(ctx context.Context, s *scope, grantID string, lb dr
 	if err != nil {
 		return false, fmt.Errorf("cordoning Node %s: %w", node.Name, err)
 	}
+	if !result.Foreign && !result.Uncordoned {
+		node.Unschedulable, node.CordonedBy = true, grantID
+	}
 	return !result.Uncordoned, nil
 }
 
@@ -30,6 +33,9 @@ func (r *Reconciler) uncordon(ctx context.Context, s *scope, grantID string) err
 	}
 	if err := drain.Uncordon(ctx, r.Workload, node.Name, grantID); err != nil {
 		return fmt.Errorf("uncordoning Node %s: %w", node.Name, err)
+	}
+	if node.CordonedBy == grantID {
+		node.Unschedulable, node.CordonedBy = false, ""
 	}
 	return nil
 }

@@ -42,6 +42,10 @@ func (r *Reconciler) drain(ctx context.Context, s *scope) (outcome, error) {
 		GrantID: slot.GrantID, Machine: s.key, Node: s.node().Name, Options: opts,
 	})
 	switch {
+	case !state.Done && r.Now().Sub(slot.ReservedTime.Time) < soon:
+		s.unsaid = true
+		s.after(soon)
+		return stop, nil
 	case !state.Done:
 		status.Set(&s.status().Conditions, s.machine.Generation, r.Now(), status.Draining(state.Message))
 		return stop, nil
@@ -69,14 +73,14 @@ func (r *Reconciler) drainOptions(ctx context.Context, s *scope) (drain.Options,
 
 func (r *Reconciler) drained(ctx context.Context, s *scope, drainedTime *metav1.Time) (outcome, error) {
 	now := metav1.NewTime(r.Now())
-	err := r.Ledger.Advance(ctx, s.key.Namespace, s.slot().GrantID, func(slot *v1alpha1.Slot) {
+	next, err := r.advance(ctx, s, func(slot *v1alpha1.Slot) {
 		slot.State, slot.DrainedTime, slot.GrantedTime = v1alpha1.SlotGranted, drainedTime, &now
 	})
 	if err != nil {
-		return stop, wrapMachine(s, "granting the slot", err)
+		return stop, err
 	}
 	r.Drains.Forget(s.slot().GrantID)
-	return again, nil
+	return next, nil
 }
 
 // drainFailed gives the node back at once: nothing was changed on the host. Pods that

@@ -6,6 +6,7 @@ import (
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/coordinator/fleet"
+	"github.com/refit-dev/refit/coordinator/ledger"
 	"github.com/refit-dev/refit/pkg/upgrade"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,6 +25,11 @@ func (r *Reconciler) gather(ctx context.Context, key types.NamespacedName) (*sco
 	if err := r.Client.Get(ctx, key, m); err != nil {
 		return nil, client.IgnoreNotFound(err) //nolint:wrapcheck // says which object already
 	}
+	if l := r.Ledger.Last(key.Namespace); l != nil && atRest(l, m) {
+		if s, err := r.newScope(ctx, key, m, l); err != nil || !s.node().Marked() {
+			return s, err
+		}
+	}
 	l, err := r.Ledger.Read(ctx, key.Namespace)
 	if apierrors.IsNotFound(err) {
 		r.Ledger.Forget(key.Namespace)
@@ -36,8 +42,19 @@ func (r *Reconciler) gather(ctx context.Context, key types.NamespacedName) (*sco
 		if err := r.Live.Get(ctx, key, m); err != nil {
 			return nil, client.IgnoreNotFound(err) //nolint:wrapcheck // says which object already
 		}
+		if ledger.Lost(m, fleet.SlotOf(&l.Spec, m)) {
+			r.Ledger.Forget(key.Namespace)
+			return nil, fmt.Errorf("the ledger has lost the slot of Machine %s, and is taken over anew: %w", key, ledger.ErrChanged)
+		}
 	}
 	return r.newScope(ctx, key, m, l)
+}
+
+// atRest says that nothing of the handshake is in the Machine or the ledger, so that no
+// reading has to be fresher than these: what is written then is its status alone, and that
+// on condition that the Machine is as it was read.
+func atRest(l *v1alpha1.Ledger, m *v1alpha1.Machine) bool {
+	return fleet.SlotOf(&l.Spec, m) == nil && m.Status.Grant == nil && m.DeletionTimestamp.IsZero()
 }
 
 func (r *Reconciler) newScope(ctx context.Context, key types.NamespacedName, m *v1alpha1.Machine, l *v1alpha1.Ledger) (*scope, error) {

@@ -7,6 +7,7 @@ import (
 	"github.com/refit-dev/refit/pkg/status"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // grant projects a granted slot into the Machine, until the agent has accepted it. The
@@ -46,11 +47,23 @@ func (r *Reconciler) follow(ctx context.Context, s *scope) (outcome, error) {
 	return r.advance(ctx, s, func(slot *v1alpha1.Slot) { slot.State, slot.AppliedTime = v1alpha1.SlotVerifying, &now })
 }
 
+// advance changes the slot. The pass goes on where the Machine, read after that write, is
+// still what this pass has read: then it is the reading that the next step needs. Where the
+// stop switch was thrown meanwhile, the next pass decides what that means.
 func (r *Reconciler) advance(ctx context.Context, s *scope, change func(*v1alpha1.Slot)) (outcome, error) {
 	if err := r.Ledger.Advance(ctx, s.key.Namespace, s.slot().GrantID, change); err != nil {
 		return stop, wrapMachine(s, "advancing the slot", err)
 	}
-	return again, nil
+	now, l := &v1alpha1.Machine{}, r.Ledger.Last(s.key.Namespace) // as it was written
+	if l == nil || l.Spec.Stopped {
+		return again, nil
+	}
+	if err := r.Live.Get(ctx, s.key, now); err != nil || now.ResourceVersion != s.read.ResourceVersion {
+		s.unsaid = true
+		return again, wrapMachine(s, "reading again after a change of the slot", client.IgnoreNotFound(err))
+	}
+	change(s.slot())
+	return goOn, nil
 }
 
 // void takes back a grant that no slot stands behind: the ledger was lost or restored

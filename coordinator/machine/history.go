@@ -38,6 +38,7 @@ func (r *Reconciler) finish(s *scope, state v1alpha1.OperationState, reason stri
 		st.Assignment = nil
 	}
 	status.Clear(&st.Conditions, v1alpha1.ConditionDrained)
+	s.finished = true
 }
 
 // durations by phase. What the host measured itself wins over our own view of it,

@@ -18,6 +18,9 @@ import (
 // observed and at what the phases have decided, never at an earlier judgement.
 func (r *Reconciler) judge(s *scope) {
 	st := s.status()
+	if s.finished {
+		s.view.Slot = nil
+	}
 	st.Role = s.role()
 	r.put(s, v1alpha1.ConditionStalled, stalled(s))
 	r.put(s, v1alpha1.ConditionWaiting, r.waiting(s))
@@ -134,11 +137,7 @@ func inSlot(s *scope) metav1.Condition {
 		return status.NotUpToDate(status.ReasonVerifying, cmp.Or(s.health, "the operation has ended, and its outcome is being verified"))
 	case v1alpha1.SlotGranted, v1alpha1.SlotAccepted:
 	}
-	message := "the host has the grant"
-	if op := s.status().LastOperation; op != nil && op.ID == slot.GrantID {
-		message = status.Progress(op)
-	}
-	return status.NotUpToDate(status.ReasonApplying, message)
+	return status.NotUpToDate(status.ReasonApplying, "the host has the grant, and says in status.lastOperation how far it is")
 }
 
 func staging(s *scope) metav1.Condition {
@@ -204,7 +203,7 @@ func healthy(s *scope) *metav1.Condition {
 		return nil
 	case slot != nil && slot.State == v1alpha1.SlotVerifying && slot.UncordonedTime == nil:
 		return ptr(status.Unhealthy(status.ReasonNotHealthyYet, cmp.Or(s.health, "the outcome is being verified")))
-	case slot != nil && slot.State == v1alpha1.SlotAccepted:
+	case slot != nil && (slot.State == v1alpha1.SlotGranted || slot.State == v1alpha1.SlotAccepted):
 		return nil
 	case !node.Ready:
 		return ptr(status.Unhealthy(status.ReasonNodeNotReady, node.Message))

@@ -24,7 +24,14 @@ type scope struct {
 	wishMet    bool
 	difference string
 	requeue    time.Duration
+	// unsaid says that what this pass sees is over in a moment: the status is left as it is.
+	unsaid bool
+	// finished says that the operation is over, and that its slot goes with the next pass.
+	finished bool
 }
+
+// soon is how long a state may last without being written: mostly it is over before anybody could read it.
+const soon = time.Second
 
 func (s *scope) slot() *v1alpha1.Slot            { return s.view.Slot }
 func (s *scope) node() *fleet.Node               { return s.view.Node }

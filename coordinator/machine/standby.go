@@ -39,7 +39,8 @@ func (r *Reconciler) standsByAfter(s *scope) (standby, decided bool) {
 		return false, true
 	}
 	role, known := r.Board.Role(s.key)
-	return role.Standby, known && role.Slot == fleet.SlotMark(slot)
+	outcome := s.view.UpToDate() == s.wishMet && role.UpToDate == s.wishMet
+	return role.Standby, known && role.Slot == fleet.SlotMark(slot) && outcome
 }
 
 // handOver ends the cordon of an operation, or makes it that of a standby.
@@ -48,7 +49,11 @@ func (r *Reconciler) handOver(ctx context.Context, s *scope, standby bool) error
 	if !standby || node == nil {
 		return r.uncordon(ctx, s, s.slot().GrantID)
 	}
-	return wrapMachine(s, "leaving the node on standby", drain.StandBy(ctx, r.Workload, node.Name, s.slot().GrantID))
+	err := drain.StandBy(ctx, r.Workload, node.Name, s.slot().GrantID)
+	if err == nil && node.CordonedBy == s.slot().GrantID {
+		node.CordonedBy = v1alpha1.CordonStandby
+	}
+	return wrapMachine(s, "leaving the node on standby", err)
 }
 
 // giveBack leaves the node as the slot has found it.

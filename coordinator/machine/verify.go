@@ -17,6 +17,8 @@ import (
 const (
 	// healthPoll is how often health is looked at where no event tells of it (leases).
 	healthPoll = 2 * time.Second
+	// heartbeat is how long the wait for the kubelet's next one goes without saying.
+	heartbeat = 12 * time.Second
 	// unhealthyAfter is how long a machine may take to become healthy before it counts as failed.
 	unhealthyAfter = 10 * time.Minute
 )
@@ -66,7 +68,14 @@ func (r *Reconciler) succeeded(ctx context.Context, s *scope) (outcome, error) {
 			return stop, err
 		}
 		now := metav1.NewTime(r.Now())
-		return r.advance(ctx, s, func(slot *v1alpha1.Slot) { slot.UncordonedTime = &now })
+		if soak := s.view.Pool.Rolling().Soak; soak == nil && !standby {
+			slot.UncordonedTime = &now // nothing comes between it and the end
+		} else {
+			next, err := r.advance(ctx, s, func(slot *v1alpha1.Slot) { slot.UncordonedTime = &now })
+			if err != nil || next != goOn {
+				return next, err
+			}
+		}
 	}
 	if left := s.soakLeft(r.Now()); left > 0 {
 		s.health = "soaking"
@@ -95,6 +104,7 @@ func (r *Reconciler) notHealthyYet(s *scope, problems []string) outcome {
 	s.after(healthPoll)
 	applied := s.slot().AppliedTime
 	if applied == nil || r.Now().Sub(applied.Time) < unhealthyAfter {
+		s.unsaid = applied != nil && r.Now().Sub(applied.Time) < heartbeat
 		return stop
 	}
 	failure := s.status().RolloutFailure
@@ -147,5 +157,6 @@ func (r *Reconciler) release(ctx context.Context, s *scope) (outcome, error) {
 		return stop, wrapMachine(s, "releasing the slot", err)
 	}
 	r.leases.forget(slot.GrantID)
+	s.unsaid = inHistory(s.read, slot.GrantID) // the end is written already, as it is without the slot
 	return again, nil
 }

@@ -11,10 +11,20 @@ import (
 // Wanted are the marks that the machine's node is to carry.
 func Wanted(f *fleet.Fleet, m *fleet.Machine) drain.Marks {
 	marks := drain.Marks{Outdated: awaitsDrain(m) && f.HasPlaceFor(m.Node)}
-	if m.Slot != nil {
+	switch {
+	case m.Slot == nil:
+	case m.Node != nil && changesWithCordon(m.Slot):
+		return m.Node.Marks
+	default:
 		marks.InFlight = m.Slot.GrantID
 	}
 	return marks
+}
+
+// changesWithCordon says that the marks are about to be written with the cordon, or with its
+// end: a write of their own would only come between.
+func changesWithCordon(s *v1alpha1.Slot) bool {
+	return fleet.Disrupts(s.Disruption) && (s.State == v1alpha1.SlotReserved || s.State == v1alpha1.SlotVerifying)
 }
 
 // awaitsDrain says that the node is going to be drained in the rollout of its pool, and

@@ -17,6 +17,7 @@ import (
 	"github.com/refit-dev/refit/coordinator/ledger"
 	"github.com/refit-dev/refit/coordinator/order"
 	"github.com/refit-dev/refit/coordinator/standby"
+	"github.com/refit-dev/refit/pkg/status"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -83,6 +84,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		if f, err = r.load(ctx, l, r.Live, r.LiveNodes); err != nil {
 			return r.conclude(nil, err)
 		}
+		if err := r.lost(f); err != nil {
+			return r.conclude(nil, err)
+		}
 		if verdicts, err = r.reserve(ctx, l, f); err == nil {
 			err = r.empty(ctx, l, f)
 		}
@@ -127,6 +131,18 @@ func (r *Reconciler) load(ctx context.Context, l *v1alpha1.Ledger, machines, nod
 	return f, nil
 }
 
+// lost has the ledger taken over anew where a host works on a grant whose slot is gone:
+// nothing may be given away on a ledger that does not count it.
+func (r *Reconciler) lost(f *fleet.Fleet) error {
+	for _, m := range f.Machines {
+		if ledger.Lost(m.Machine, m.Slot) {
+			r.Ledger.Forget(m.Namespace)
+			return fmt.Errorf("the ledger has lost the slot of Machine %s, and is taken over anew: %w", m.Name, ledger.ErrChanged)
+		}
+	}
+	return nil
+}
+
 // judge says what holds each candidate, and whether any of them would pass.
 func judge(f *fleet.Fleet) (verdicts map[string]gates.Verdict, passed bool) {
 	verdicts = map[string]gates.Verdict{}
@@ -141,9 +157,10 @@ func judge(f *fleet.Fleet) (verdicts map[string]gates.Verdict, passed bool) {
 }
 
 // reserve walks the candidates in order and reserves for each that passes, on a fleet
-// that already has the slots reserved before it in this walk.
+// that already has the slots reserved before it in this walk. They are written in one.
 func (r *Reconciler) reserve(ctx context.Context, l *v1alpha1.Ledger, f *fleet.Fleet) (map[string]gates.Verdict, error) {
 	verdicts, asked := map[string]gates.Verdict{}, 0
+	var slots []v1alpha1.Slot
 	for _, m := range order.Candidates(f) {
 		if v := r.check(ctx, f, m, &asked); v != nil {
 			verdicts[m.Name] = *v
@@ -156,11 +173,14 @@ func (r *Reconciler) reserve(ctx context.Context, l *v1alpha1.Ledger, f *fleet.F
 		if err != nil {
 			return verdicts, err
 		}
-		if err := r.Ledger.Reserve(ctx, l, slot); err != nil {
-			return verdicts, fmt.Errorf("reserving for Machine %s: %w", m.Name, err)
-		}
 		m.Hold(&slot)
-		logr.FromContextOrDiscard(ctx).Info("Reserved a slot", "machine", m.Name, "grant", slot.GrantID, "disruption", slot.Disruption)
+		slots = append(slots, slot)
+	}
+	if err := r.Ledger.Reserve(ctx, l, slots...); err != nil {
+		return verdicts, fmt.Errorf("reserving for %s: %w", status.Count(len(slots), "machine"), err)
+	}
+	for _, slot := range slots {
+		logr.FromContextOrDiscard(ctx).Info("Reserved a slot", "machine", slot.Machine, "grant", slot.GrantID, "disruption", slot.Disruption)
 	}
 	return verdicts, nil
 }

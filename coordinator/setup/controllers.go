@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
@@ -124,7 +125,7 @@ func (p *parts) addMachine() error {
 		Owns(&rbacv1.Role{}).Owns(&rbacv1.RoleBinding{}).
 		Watches(&v1alpha1.Machine{}, handler.EnqueueRequestsFromMapFunc(p.mapper.concerned), builder.WithPredicates(versionsChanged())).
 		Watches(&v1alpha1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(p.mapper.machinesOf), builder.WithPredicates(wishChanged())).
-		Watches(&v1alpha1.Ledger{}, handler.EnqueueRequestsFromMapFunc(p.mapper.slots)).
+		Watches(&v1alpha1.Ledger{}, handler.EnqueueRequestsFromMapFunc(p.slots)).
 		WatchesRawSource(source.Kind(p.nodes.GetCache(), &corev1.Node{}, handler.TypedEnqueueRequestsFromMapFunc(p.mapper.machineOfNode), nodeChanged())).
 		WatchesRawSource(source.Channel(p.word, &handler.EnqueueRequestForObject{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 8}).
@@ -133,6 +134,14 @@ func (p *parts) addMachine() error {
 		return fmt.Errorf("adding the Machine controller: %w", err)
 	}
 	return nil
+}
+
+// slots are the machines in flight. They find the ledger that brings them about.
+func (p *parts) slots(ctx context.Context, o client.Object) []ctrl.Request {
+	if l, ok := o.(*v1alpha1.Ledger); ok {
+		p.ledger.Seen(l)
+	}
+	return p.mapper.slots(ctx, o)
 }
 
 func (p *parts) addRollout() error {
@@ -167,8 +176,8 @@ func (p *parts) addMachineDeployment() error {
 	err := builder.ControllerManagedBy(p.mgr).Named("machinedeployment").
 		For(&v1alpha1.MachineDeployment{}).
 		Owns(&appsv1.ControllerRevision{}).
-		Watches(&v1alpha1.Machine{}, all).
-		Watches(&v1alpha1.Ledger{}, all).
+		Watches(&v1alpha1.Machine{}, calmly(p.mapper.deployments)).
+		Watches(&v1alpha1.Ledger{}, calmly(p.mapper.deployments)).
 		Watches(&v1alpha1.MachineDeployment{}, all, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Complete(r)
 	if err != nil {

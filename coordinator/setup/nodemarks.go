@@ -23,9 +23,9 @@ func (p *parts) addNodeMarks() error {
 	}
 	toNamespace := handler.EnqueueRequestsFromMapFunc(namespaceOf)
 	err := builder.ControllerManagedBy(p.mgr).Named("nodemarks").
-		Watches(&v1alpha1.Machine{}, handler.EnqueueRequestsFromMapFunc(namespaceOrOrphans)).
+		Watches(&v1alpha1.Machine{}, calmly(namespaceOrOrphans)).
 		Watches(&v1alpha1.MachineDeployment{}, toNamespace, builder.WithPredicates(wishChanged())).
-		Watches(&v1alpha1.Ledger{}, toNamespace).
+		Watches(&v1alpha1.Ledger{}, calmly(namespaceOf)).
 		WatchesRawSource(source.Kind(p.nodes.GetCache(), &corev1.Node{}, handler.TypedEnqueueRequestsFromMapFunc(p.mapper.markersOfNode), nodeChanged())).
 		Complete(r)
 	if err != nil {

@@ -122,6 +122,9 @@ func load(path string) (*rest.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("loading a client configuration: %w", err)
 	}
-	config.QPS, config.Burst = 50, 100
+	// No limit per second: the requests that are open at a time are bounded by the number of
+	// passes, and the API server keeps clients apart by itself. A request that waits in a
+	// queue of our own is a machine that waits.
+	config.QPS = -1
 	return config, nil
 }

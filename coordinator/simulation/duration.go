@@ -119,6 +119,19 @@ func newDurations(spec Durations, seed uint64) (*durations, error) {
 	return d, nil
 }
 
+// known says which override is about a machine that is not there.
+func (d *durations) known(there func(name string) bool) error {
+	for i, o := range d.spec.Overrides {
+		for k, name := range o.Machines {
+			if !there(name) {
+				return &InputError{Field: fmt.Sprintf("spec.durations.overrides[%d].machines[%d]", i, k),
+					Message: fmt.Sprintf("there is no Machine/%s in the scenario: name one, or take some by their labels with selector", name)}
+			}
+		}
+	}
+	return nil
+}
+
 func (d *durations) of(ph phase, m *v1alpha1.Machine) time.Duration {
 	chosen := d.spec.of(ph)
 	for i := range d.spec.Overrides {

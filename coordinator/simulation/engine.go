@@ -52,7 +52,8 @@ type Engine struct {
 	counts   counts
 	replaced int // pods
 	sink     func(Entry)
-	settled  func() // told when all have looked; for tests
+	settled  func()           // told when all have looked; for tests
+	again    func(error) bool // whether a controller that met this fault looks again, as it would anywhere else; for tests
 	err      error
 
 	evictions int
@@ -79,7 +80,7 @@ func newEngine(s Scenario, sink func(Entry)) (*Engine, error) {
 		sink = func(Entry) {}
 	}
 	e := &Engine{
-		spec: s.Spec, start: DefaultStart, check: s.Check, where: s.Where, sink: sink, settled: func() {},
+		spec: s.Spec, start: DefaultStart, check: s.Check, where: s.Where, sink: sink, settled: func() {}, again: func(error) bool { return false },
 		hosts: map[string]*host{}, pending: map[types.NamespacedName]func(){},
 		todo:   todo{machines: map[string]bool{}, hosts: map[string]bool{}, deployments: map[string]bool{}},
 		counts: newCounts(),
@@ -94,6 +95,9 @@ func newEngine(s Scenario, sink func(Entry)) (*Engine, error) {
 		}
 		e.until = e.start.Add(u.Duration)
 	}
+	if l := s.Spec.Look; l != nil && l.Duration < 0 {
+		return nil, &InputError{Field: "spec.look", Message: "has to be 0 or above, such as 10s: leave it out for a second for each 100 machines"}
+	}
 	var err error
 	if e.durations, err = newDurations(s.Spec.Durations, s.Spec.Seed); err != nil {
 		return nil, err
@@ -102,6 +106,9 @@ func newEngine(s Scenario, sink func(Entry)) (*Engine, error) {
 	e.world.changed = e
 	e.drains, e.book = &drainer{e: e, runs: map[string]*drainRun{}}, &book{e: e, pages: map[types.NamespacedName]*page{}}
 	if err := e.fill(s); err != nil {
+		return nil, err
+	}
+	if err := e.durations.known(func(name string) bool { return e.world.machines[name] != nil }); err != nil {
 		return nil, err
 	}
 	e.look = lookInterval(s.Spec.Look, len(e.world.machines))
@@ -331,6 +338,8 @@ const immediately = time.Millisecond
 func (e *Engine) conclude(key wakeKey, look func() (ctrl.Result, error)) {
 	result, err := look()
 	switch d := result.RequeueAfter; {
+	case err != nil && e.again(err):
+		e.wakes.set(key, e.now.Add(time.Second), e.now)
 	case err != nil:
 		e.fail(fmt.Errorf("at %s, %s %s: %w", e.now.UTC().Format(time.RFC3339), key.kind, key.name, err))
 	case d <= 0:
@@ -351,7 +360,7 @@ func roundUp(d time.Duration) time.Duration {
 }
 
 // boardChanged has a machine look at news for it. Where only the words of a verdict have
-// changed, they are read at its next look: a full fleet waits with words that change all the time.
+// changed, they are read at its next look.
 func (e *Engine) boardChanged(key types.NamespacedName) {
 	v, held := e.board.Verdict(key)
 	if reason := e.counts.told[key.Name]; held && reason == v.Reason {

@@ -17,10 +17,11 @@ import (
 
 // deed is what an action of the scenario does.
 type deed struct {
-	machine bool // it needs one
-	object  bool // it needs one
-	patch   bool // it needs one
-	check   bool // it needs one, and its answer
+	machine bool     // it needs one
+	object  bool     // it needs one
+	patch   bool     // it needs one
+	check   bool     // it needs one, and its answer
+	kinds   []string // of objects that it can be done to; nil: all
 	do      func(e *Engine, ev *Event) error
 }
 
@@ -28,6 +29,8 @@ type deed struct {
 var deeds map[string]deed
 
 func init() {
+	pausable := []string{"Machine", "MachineDeployment"}
+	deletable := []string{"Machine", "Node", "Pod", "PodDisruptionBudget", "MachineDisruptionBudget"}
 	deeds = map[string]deed{
 		"NodeNotReady": {machine: true, do: (*Engine).nodeNotReady},
 		"NodeReady":    {machine: true, do: (*Engine).nodeComesBack},
@@ -36,14 +39,14 @@ func init() {
 		"Cordon":       {machine: true, do: (*Engine).cordon},
 		"Uncordon":     {machine: true, do: (*Engine).uncordon},
 		"Patch":        {object: true, patch: true, do: (*Engine).patch},
-		"Pause":        {object: true, do: func(e *Engine, ev *Event) error { return e.pause(ev, true) }},
-		"Resume":       {object: true, do: func(e *Engine, ev *Event) error { return e.pause(ev, false) }},
-		"Retry":        {object: true, do: (*Engine).retry},
+		"Pause":        {object: true, kinds: pausable, do: func(e *Engine, ev *Event) error { return e.pause(ev, true) }},
+		"Resume":       {object: true, kinds: pausable, do: func(e *Engine, ev *Event) error { return e.pause(ev, false) }},
+		"Retry":        {object: true, kinds: pausable, do: (*Engine).retry},
 		"FailApply":    {machine: true, do: (*Engine).failApply},
 		"SetCheck":     {check: true, do: func(e *Engine, ev *Event) error { e.checker.set(ev.Check, *ev.Passes); return nil }},
 		"StopAll":      {do: func(e *Engine, _ *Event) error { e.stop(true); return nil }},
 		"ResumeAll":    {do: func(e *Engine, _ *Event) error { e.stop(false); return nil }},
-		"Delete":       {object: true, do: (*Engine).remove},
+		"Delete":       {object: true, kinds: deletable, do: (*Engine).remove},
 	}
 }
 
@@ -93,6 +96,12 @@ func (e *Engine) judgeEvent(ev *Event, field func(string) string) error {
 	}
 	if err := e.named(ev); err != nil {
 		return &InputError{Field: field(cmp.Or(map[bool]string{true: "machine"}[ev.Machine != ""], "object")), Message: err.Error()}
+	}
+	if kind, _, _ := objectKey(ev.Object); len(d.kinds) > 0 && !slices.Contains(d.kinds, kind) {
+		return &InputError{Field: field("object"), Message: fmt.Sprintf("%s is not for a %s: name a %s", ev.Action, kind, strings.Join(d.kinds, ", or a "))}
+	}
+	if d.patch {
+		return judgePatch(ev, field("patch"))
 	}
 	return nil
 }

@@ -32,6 +32,10 @@ type host struct {
 	deferred []func()
 	// fails is how the next operation fails; nil: it does not.
 	fails *failure
+	// mishap takes the place of the next operation, and late is how long the report of its end
+	// takes to arrive; tests set them.
+	mishap func(op v1alpha1.Operation)
+	late   time.Duration
 }
 
 type failure struct {
@@ -132,6 +136,11 @@ func (h *host) accept(m *v1alpha1.Machine) {
 		s.Accepted, s.ObservedEpoch, s.LastOperation = &v1alpha1.Acceptance{GrantID: g.ID}, g.Epoch, &op
 	})
 	h.e.note(ActionApply, h.name, string(a.Type), fleet.TargetText(a.Target))
+	if do := h.mishap; do != nil {
+		h.mishap = nil
+		do(op)
+		return
+	}
 	if p.Disruption == v1alpha1.DisruptionReboot {
 		h.e.nodeReady(h.name, corev1.ConditionUnknown, "NodeStatusUnknown", "the host restarts")
 	}
@@ -160,7 +169,13 @@ func (h *host) ended(op v1alpha1.Operation, a v1alpha1.Assignment) {
 		h.e.note(ActionVerify, h.name, string(op.State), "the work has ended, and its outcome is verified")
 	}
 	h.postNode()
-	h.report(func(s *v1alpha1.MachineStatus) { s.LastOperation = &op })
+	end := func() { h.report(func(s *v1alpha1.MachineStatus) { s.LastOperation = &op }) }
+	if late := h.late; late > 0 {
+		h.late = 0
+		h.when(late, end)
+	} else {
+		end()
+	}
 	h.when(h.e.durations.of(phaseVerify, m), func() { h.e.world.leases[h.name]++ })
 }
 

@@ -3,6 +3,7 @@ package simulation
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
@@ -22,6 +23,11 @@ type observer struct {
 	foreign map[string]bool // nodes that someone else has cordoned
 	skewed  bool            // it began, or was brought, outside of its skew
 	away    map[string]int  // by budget: how many were away when all had looked last
+	// running are the grants that hosts carry out, ran all that they ever did, and halfway the
+	// machines on which something of a failed operation stays.
+	running map[string]string
+	ran     map[string]bool
+	halfway map[string]bool
 }
 
 // Watch has an engine observed by a test.
@@ -29,8 +35,8 @@ func Watch(t testing.TB, e *Engine) {
 	observe(e, func(format string, args ...any) { assert.Fail(t, fmt.Sprintf(format, args...)) })
 }
 
-func observe(e *Engine, fail func(format string, args ...any)) {
-	o := &observer{e: e, wasDown: map[string]bool{}, foreign: map[string]bool{}, away: map[string]int{}, fail: func(format string, args ...any) {
+func observe(e *Engine, fail func(format string, args ...any)) *observer {
+	o := &observer{e: e, running: map[string]string{}, ran: map[string]bool{}, halfway: map[string]bool{}, wasDown: map[string]bool{}, foreign: map[string]bool{}, away: map[string]int{}, fail: func(format string, args ...any) {
 		fail(e.now.Sub(e.start).String()+": "+format, args...)
 	}}
 	o.skewed = o.badSkew() != ""
@@ -40,6 +46,7 @@ func observe(e *Engine, fail func(format string, args ...any)) {
 		o.heard(entry)
 		told(entry)
 	}
+	return o
 }
 
 // heard judges what is only there for a moment.
@@ -48,13 +55,21 @@ func (o *observer) heard(e Entry) {
 	switch e.Action {
 	case ActionRelease:
 		delete(o.wasDown, e.Machine)
+	case ActionAccept:
+		o.accepts(m)
+	case ActionVerify:
+		delete(o.running, e.Machine)
+		o.halfway[e.Machine] = e.Reason == string(v1alpha1.OperationFailed) && strings.Contains(e.Message, "something of it stays")
+	case ActionGone:
+		delete(o.running, e.Machine)
 	case ActionReserve:
+		o.quorum(m)
 		o.wasDown[e.Machine] = m != nil && o.down(m)
 		if paused(o.e, m) {
 			o.fail("%s has a place, and it is paused", e.Machine)
 		}
 	case ActionGrant:
-		if o.slotOf(e.Machine) == nil {
+		if slot := o.slotOf(e.Machine); slot == nil || slot.GrantID != m.Status.Grant.ID {
 			o.fail("%s has a grant, and no place", e.Machine)
 		}
 		if paused(o.e, m) {
@@ -100,6 +115,7 @@ func (o *observer) slotOf(machine string) *v1alpha1.Slot {
 func (o *observer) look() {
 	o.cordons()
 	o.members()
+	o.places()
 	for _, d := range o.e.world.deployments {
 		total, limit := o.covered(d.Spec.Selector), 1
 		if s := d.Spec.Strategy; s != nil && s.RollingUpdate != nil && s.RollingUpdate.MaxUnavailable != nil {
@@ -113,6 +129,56 @@ func (o *observer) look() {
 	}
 	if bad := o.badSkew(); bad != "" && !o.skewed {
 		o.fail("%s", bad)
+	}
+}
+
+// accepts: a grant is carried out once, by a host that has a place for it.
+func (o *observer) accepts(m *v1alpha1.Machine) {
+	grant := m.Status.Grant.ID
+	if o.ran[grant] {
+		o.fail("%s carries out grant %s for a second time", m.Name, grant)
+	}
+	if was := o.running[m.Name]; was != "" {
+		o.fail("%s carries out grant %s, and %s has not ended", m.Name, grant, was)
+	}
+	o.ran[grant], o.running[m.Name] = true, grant
+}
+
+// places: what a host has accepted keeps its place until it has ended.
+func (o *observer) places() {
+	for name, grant := range o.running {
+		if slot := o.slotOf(name); o.e.world.machines[name] != nil && (slot == nil || slot.GrantID != grant) {
+			o.fail("%s carries out grant %s, and its place is given away: %+v", name, grant, slot)
+		}
+	}
+}
+
+// quorum: no member goes while another one is lost.
+func (o *observer) quorum(m *v1alpha1.Machine) {
+	if m == nil || !isMember(m) {
+		return
+	}
+	for name, other := range o.e.world.machines {
+		lost := o.down(other) || o.halfway[name] && !o.halfway[m.Name] && !upToDate(other)
+		if name != m.Name && isMember(other) && lost {
+			o.fail("%s has a place while member %s is lost", m.Name, name)
+		}
+	}
+}
+
+func isMember(m *v1alpha1.Machine) bool {
+	return slices.Contains(m.Spec.Roles, v1alpha1.RoleControlPlane) || slices.Contains(m.Spec.Roles, v1alpha1.RoleEtcd)
+}
+
+// end: no grant is lost, and no operation either.
+func (o *observer) end() {
+	for name, m := range o.e.world.machines {
+		if g := m.Status.Grant; g != nil && !g.Void && o.slotOf(name) == nil {
+			o.fail("grant %s of %s has neither ended nor was taken back", g.ID, name)
+		}
+		if grant := o.running[name]; grant != "" {
+			o.fail("the end of grant %s of %s was never seen", grant, name)
+		}
 	}
 }
 
@@ -192,7 +258,7 @@ func (o *observer) members() {
 	n := 0
 	for _, s := range o.e.world.slots() {
 		m := o.e.world.machines[s.Machine]
-		if m != nil && (slices.Contains(m.Spec.Roles, v1alpha1.RoleControlPlane) || slices.Contains(m.Spec.Roles, v1alpha1.RoleEtcd)) {
+		if m != nil && isMember(m) {
 			n++
 		}
 	}

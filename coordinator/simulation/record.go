@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
@@ -139,8 +140,16 @@ func (e *Engine) tellUpToDate(old, now *v1alpha1.Machine) {
 	case now.Status.RolloutFailure != nil && now.Status.RolloutFailure.Reason == is.Reason: // it was told as a failure
 	case now.Status.HostFailure != nil && now.Status.HostFailure.Reason == is.Reason: // likewise
 	default:
-		e.note(ActionWait, now.Name, is.Reason, is.Message)
+		e.note(ActionWait, now.Name, is.Reason, e.momentary(now.Name, is.Message))
 	}
+}
+
+// momentary is what a Machine says of its waiting, with what of it is of this moment.
+func (e *Engine) momentary(name, message string) string {
+	if v, held := e.verdictOf(name); held {
+		return strings.Replace(message, v.Message, v.Text(), 1)
+	}
+	return message
 }
 
 // tellDone says that a machine has arrived, once its place is free as well.

@@ -82,7 +82,7 @@ func (e *Engine) waiting(m *v1alpha1.Machine, state string) Waiting {
 		w.Reason, w.Message = c.Reason, c.Message
 	}
 	if v, held := e.verdictOf(m.Name); held && state != StateFailed && state != StateInFlight {
-		w.Reason, w.Message = v.Reason, v.Message
+		w.Reason, w.Message = v.Reason, v.Text()
 	}
 	if end, soaks := e.soakEnd(m.Name); soaks {
 		w.Reason, w.Message = string(v1alpha1.PhaseSoaking), "it has to stay well until "+end.UTC().Format(time.RFC3339)

@@ -171,8 +171,8 @@ func TestAStandbyIsPutToWorkForARolloutOnlyWhenItIsUpToDate(t *testing.T) {
 func TestARoleIsOfTheSlotThatItWasDecidedOn(t *testing.T) {
 	f := pool(1, 0).Machine("w1", "w", worker, done).Machine("w2", "w", worker, done, slot(v1alpha1.SlotVerifying)).Build()
 	roles := standby.Roles(f)
-	assert.Equal(t, standby.Role{Standby: true, Slot: "g-w2/Verifying"}, roles["w2"])
-	assert.Equal(t, standby.Role{}, roles["w1"])
+	assert.Equal(t, standby.Role{Standby: true, Slot: "g-w2/Verifying", UpToDate: true}, roles["w2"])
+	assert.Equal(t, standby.Role{UpToDate: true}, roles["w1"])
 	assert.Empty(t, standby.Roles(New().Deployment("w").Machine("w1", "w", worker).Build()), "nobody asks")
 }
 

@@ -12,6 +12,8 @@ type Role struct {
 	Standby bool
 	// Slot that the decision was made on, and how far it had come.
 	Slot string
+	// UpToDate says that what runs was known to be what is wanted.
+	UpToDate bool
 }
 
 // Roles of all machines of the fleet for which that is a question. A machine that is empty,
@@ -25,7 +27,7 @@ func Roles(f *fleet.Fleet) map[string]Role {
 		if !asked || m.OutOfService() || !m.DeletionTimestamp.IsZero() || m.Lost(f.Now) {
 			continue
 		}
-		role := Role{Standby: c.Now[m.Name], Slot: fleet.SlotMark(m.Slot)}
+		role := Role{Standby: c.Now[m.Name], Slot: fleet.SlotMark(m.Slot), UpToDate: m.UpToDate()}
 		if empty := m.StandsBy() || emptied(m); empty && c.Always[m.Name] && !m.UpToDate() {
 			role.Standby = true
 		}

@@ -60,6 +60,7 @@ func Cordon(ctx context.Context, client kubernetes.Interface, node, owner string
 				out.Previous = marker
 			}
 			m.cordon(&owner)
+			Marks{InFlight: owner}.ride(n, m)
 		}
 		switch found, was := n.Annotations[v1alpha1.AnnotationFoundCordonedBy]; {
 		case out.Foreign && found != owner:
@@ -149,6 +150,9 @@ func marksOf(n *corev1.Node, owner string) *marks {
 	}
 	if by, marked := n.Annotations[v1alpha1.AnnotationExcludedBy]; marked && by == owner {
 		m.exclude(nil)
+	}
+	if owner != "" && MarksOf(n).InFlight == owner {
+		Marks{}.keep(n, m)
 	}
 	return m
 }

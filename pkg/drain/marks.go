@@ -46,6 +46,13 @@ func Mark(ctx context.Context, client kubernetes.Interface, node string, m Marks
 
 func (m Marks) changes(n *corev1.Node) *marks {
 	out := &marks{}
+	m.ride(n, out)
+	return out
+}
+
+// ride adds to a write what makes the node carry these marks: the beginning and the end of
+// an operation change its cordon and its marks in one.
+func (m Marks) ride(n *corev1.Node, out *marks) {
 	m.keep(n, out)
 	if m.Outdated != MarksOf(n).Outdated {
 		out.taints = slices.DeleteFunc(slices.Clone(n.Spec.Taints), isOutdated)
@@ -56,7 +63,6 @@ func (m Marks) changes(n *corev1.Node) *marks {
 			out.taints = append(out.taints, corev1.Taint{Key: v1alpha1.TaintOutdated, Effect: corev1.TaintEffectPreferNoSchedule})
 		}
 	}
-	return out
 }
 
 // keep says to the cluster autoscaler that the node stays. What a person has said to it is

@@ -93,3 +93,26 @@ func TestTheAutoscalerIsToldOfANodeInFlightAndNobodysWordIsTakenOff(t *testing.T
 		})
 	}
 }
+
+func TestTheBeginningAndTheEndOfAnOperationCarryTheMarksInTheSameWrite(t *testing.T) {
+	n := nodeWith(false, "")
+	n.Spec.Taints = []corev1.Taint{outdated}
+	c := fake.NewClientset(n)
+	writes := 0
+	c.PrependReactor("patch", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+		writes++
+		return false, nil, nil
+	})
+	marks := func() drain.Marks {
+		n, err := c.CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{})
+		require.NoError(t, err)
+		return drain.MarksOf(n)
+	}
+	_, err := drain.Cordon(t.Context(), c, node, "g1", drain.ExcludeFromLoadBalancers)
+	require.NoError(t, err)
+	assert.Equal(t, drain.Marks{InFlight: "g1"}, marks())
+	require.NoError(t, drain.Mark(t.Context(), c, node, drain.Marks{InFlight: "g1"}), "there is nothing left to write")
+	require.NoError(t, drain.Uncordon(t.Context(), c, node, "g1"))
+	assert.Equal(t, drain.Marks{}, marks())
+	assert.Equal(t, 2, writes)
+}

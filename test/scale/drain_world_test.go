@@ -179,12 +179,17 @@ func (w *drainWorld) awaitBudgets(ns string, healthy int32) {
 // together does the same for many things, some at a time.
 func (w *drainWorld) together(n int, do func(ctx context.Context, i int) error) {
 	w.t.Helper()
-	g, ctx := errgroup.WithContext(w.t.Context())
+	together(w.t, n, do)
+}
+
+func together(t *testing.T, n int, do func(ctx context.Context, i int) error) {
+	t.Helper()
+	g, ctx := errgroup.WithContext(t.Context())
 	g.SetLimit(16)
 	for i := range n {
 		g.Go(func() error { return do(ctx, i) })
 	}
-	require.NoError(w.t, g.Wait())
+	require.NoError(t, g.Wait())
 }
 
 func (w *drainWorld) log() audit.Log { return audit.Read(w.t, w.server.AuditLog()) }

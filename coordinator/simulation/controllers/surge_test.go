@@ -164,7 +164,7 @@ func TestReplicasSayHowManyServe(t *testing.T) {
 		assert.LessOrEqual(t, len(c.ledger().Slots), 2)
 		transcript += c.line("w2") + "; "
 	}
-	assert.Contains(t, transcript, "w2 Draining v1.37.2 slot=Reserved cordoned", "it is emptied by a slot")
+	assert.Contains(t, transcript, "w2 Ready v1.37.2 slot=Reserved cordoned", "it is emptied by a slot")
 	assert.Len(t, c.serving(), 2)
 	assert.Len(t, c.standbys(), 2)
 	assert.Contains(t, c.standbys(), "w2", "the one that was named")

@@ -25,7 +25,7 @@ var inNamespace = client.InNamespace(namespace)
 // fleetOfThree is a control plane that is done and three workers that are not.
 func fleetOfThree(t *testing.T) *world {
 	w := newWorld(t)
-	w.host("cp1", "", v1alpha1.RoleControlPlane).set(func(h *host) { h.kubelet, h.apiServer = newK8s, newK8s })
+	w.host("cp1", "", v1alpha1.RoleControlPlane).set(func(h *host) { h.Kubelet, h.APIServer = newK8s, newK8s })
 	for _, name := range []string{"w1", "w2", "w3"} {
 		w.host(name, "workers", v1alpha1.RoleWorker)
 	}
@@ -62,7 +62,7 @@ func TestAForeignCordonIsCountedDrainedAndStillThereAtTheEnd(t *testing.T) {
 		c := w.condition("w1", v1alpha1.ConditionWaiting)
 		return c.Reason == "BudgetExhausted" && strings.Contains(c.Message, "w2 cordoned by someone else")
 	})
-	assert.Empty(t, w.hosts["w1"].ranUnder())
+	assert.Empty(t, w.hosts["w1"].RanUnder())
 
 	w.edit("workers", allowTwo)
 	w.untilUpToDate("w1", "w3")
@@ -74,7 +74,7 @@ func drainsAlone(t *testing.T) *world {
 	w := fleetOfThree(t)
 	w.hosts["w1"].set(func(h *host) { h.stuckPods = true })
 	for _, other := range []string{"w2", "w3"} {
-		w.hosts[other].set(func(h *host) { h.hold = true })
+		w.hosts[other].set(func(h *host) { h.Hold = true })
 	}
 	w.pod("app", "w1", true)
 	w.pool("workers", workerAt(newK8s))
@@ -95,7 +95,7 @@ func TestACordonWhoseMarkerAPersonTakesOffDuringTheDrainIsTheirs(t *testing.T) {
 	w.until("nothing of ours is left on the node", func() bool { return len(w.node("w1").Annotations) == 0 })
 	assert.True(t, w.node("w1").Spec.Unschedulable, "the cordon stays")
 	assert.NotContains(t, w.node("w1").Labels, corev1.LabelNodeExcludeBalancers)
-	assert.Len(t, w.hosts["w1"].ranUnder(), 1)
+	assert.Len(t, w.hosts["w1"].RanUnder(), 1)
 }
 
 func TestAPersonsUncordonThatTakesTheMarkerTooEndsTheDrain(t *testing.T) {
@@ -109,7 +109,7 @@ func TestAPersonsUncordonThatTakesTheMarkerTooEndsTheDrain(t *testing.T) {
 	assert.Equal(t, "Uncordoned", w.machine("w1").Status.RolloutFailure.Reason)
 	assert.False(t, w.node("w1").Spec.Unschedulable, "it is not cordoned again")
 	w.until("nothing of ours is left on the node", func() bool { return len(w.node("w1").Annotations) == 0 })
-	assert.Empty(t, w.hosts["w1"].ranUnder())
+	assert.Empty(t, w.hosts["w1"].RanUnder())
 }
 
 func TestAPersonsUncordonDuringTheDrainEndsItForAWhile(t *testing.T) {
@@ -128,9 +128,9 @@ func TestAPersonsUncordonDuringTheDrainEndsItForAWhile(t *testing.T) {
 func TestAPersonsUncordonDuringTheWorkIsLeftAloneAndSoIsALaterCordon(t *testing.T) {
 	w := fleetOfThree(t)
 	release := make(chan struct{})
-	w.hosts["w1"].set(func(h *host) { h.working = release })
+	w.hosts["w1"].set(func(h *host) { h.Working = release })
 	for _, other := range []string{"w2", "w3"} {
-		w.hosts[other].set(func(h *host) { h.hold = true })
+		w.hosts[other].set(func(h *host) { h.Hold = true })
 	}
 	w.pool("workers", workerAt(newK8s))
 	w.start()
@@ -148,7 +148,7 @@ func TestAPersonsUncordonDuringTheWorkIsLeftAloneAndSoIsALaterCordon(t *testing.
 	close(release)
 	w.untilUpToDate("w1")
 	assert.True(t, w.node("w1").Spec.Unschedulable, "the person's own cordon stays")
-	assert.Len(t, w.hosts["w1"].ranUnder(), 1)
+	assert.Len(t, w.hosts["w1"].RanUnder(), 1)
 }
 
 func (w *world) hasEvent(machine, reason string) bool {
@@ -184,8 +184,8 @@ func TestAbortGivesAnUnacceptedSlotBackAndSaysWhyUntilResume(t *testing.T) {
 func TestPauseStopsGrantsAndGivesAnUnacceptedSlotBack(t *testing.T) {
 	w := fleetOfThree(t)
 	w.hosts["w1"].set(func(h *host) { h.stuckPods = true })
-	w.hosts["w2"].set(func(h *host) { h.hold = true })
-	w.hosts["w3"].set(func(h *host) { h.hold = true })
+	w.hosts["w2"].set(func(h *host) { h.Hold = true })
+	w.hosts["w3"].set(func(h *host) { h.Hold = true })
 	w.pod("app", "w1", true)
 	w.pool("workers", workerAt(newK8s))
 	w.start()
@@ -196,7 +196,7 @@ func TestPauseStopsGrantsAndGivesAnUnacceptedSlotBack(t *testing.T) {
 	time.Sleep(500 * time.Millisecond)
 	assert.Empty(t, w.ledger().Slots)
 	for _, h := range w.hosts {
-		h.set(func(h *host) { h.stuckPods, h.hold = false, false })
+		h.set(func(h *host) { h.stuckPods, h.Hold = false, false })
 	}
 	w.edit("workers", func(d *v1alpha1.MachineDeployment) { d.Spec.Paused = false })
 	w.untilUpToDate("w1", "w2", "w3")
@@ -204,9 +204,9 @@ func TestPauseStopsGrantsAndGivesAnUnacceptedSlotBack(t *testing.T) {
 
 func TestAnUnacceptedGrantIsVoidedBeforeTheSlotGoes(t *testing.T) {
 	w := fleetOfThree(t)
-	w.hosts["w1"].set(func(h *host) { h.acceptDelay = time.Hour })
-	w.hosts["w2"].set(func(h *host) { h.hold = true })
-	w.hosts["w3"].set(func(h *host) { h.hold = true })
+	w.hosts["w1"].set(func(h *host) { h.AcceptDelay = time.Hour })
+	w.hosts["w2"].set(func(h *host) { h.Hold = true })
+	w.hosts["w3"].set(func(h *host) { h.Hold = true })
 	w.pool("workers", workerAt(newK8s))
 	w.start()
 	w.until("w1 is granted", func() bool { return w.machine("w1").Status.Grant != nil })
@@ -236,15 +236,15 @@ func TestTheStopSwitchHaltsEveryGrant(t *testing.T) {
 
 func TestAFailureGivesTheNodeBackAndPausesThePoolUntilRetry(t *testing.T) {
 	w := fleetOfThree(t)
-	w.hosts["w1"].set(func(h *host) { h.fail = true })
+	w.hosts["w1"].set(func(h *host) { h.Fail = true })
 	for _, other := range []string{"w2", "w3"} {
-		w.hosts[other].set(func(h *host) { h.hold = true })
+		w.hosts[other].set(func(h *host) { h.Hold = true })
 	}
 	w.pool("workers", workerAt(newK8s))
 	w.start()
 	w.until("w1 has failed", func() bool { return w.machine("w1").Status.RolloutFailure != nil && w.slot("w1") == nil })
 	for _, other := range []string{"w2", "w3"} {
-		w.hosts[other].set(func(h *host) { h.hold = false })
+		w.hosts[other].set(func(h *host) { h.Hold = false })
 	}
 	w.until("the node is well and is given back", func() bool { return !w.node("w1").Spec.Unschedulable })
 	w.until("the phase is Failed", func() bool { return w.machine("w1").Status.Phase == v1alpha1.PhaseFailed })
@@ -257,26 +257,26 @@ func TestAFailureGivesTheNodeBackAndPausesThePoolUntilRetry(t *testing.T) {
 	w.until("the others wait", func() bool { return w.condition("w2", v1alpha1.ConditionWaiting).Reason == "FailureThresholdReached" })
 	assert.Contains(t, w.condition("w2", v1alpha1.ConditionWaiting).Message, "w1 (VerifyFailed)")
 	time.Sleep(time.Second)
-	assert.Len(t, w.hosts["w1"].ranUnder(), 1, "it is not tried again by itself")
-	assert.Empty(t, w.hosts["w2"].ranUnder())
+	assert.Len(t, w.hosts["w1"].RanUnder(), 1, "it is not tried again by itself")
+	assert.Empty(t, w.hosts["w2"].RanUnder())
 
-	w.hosts["w1"].set(func(h *host) { h.fail = false })
+	w.hosts["w1"].set(func(h *host) { h.Fail = false })
 	w.annotate("w1", v1alpha1.AnnotationRetry, "1")
 	w.untilUpToDate("w1", "w2", "w3")
 	assert.Nil(t, w.machine("w1").Status.RolloutFailure)
-	assert.Len(t, w.hosts["w1"].ranUnder(), 2)
+	assert.Len(t, w.hosts["w1"].RanUnder(), 2)
 }
 
 func TestANewSpecClearsAFailure(t *testing.T) {
 	w := fleetOfThree(t)
-	w.hosts["w1"].set(func(h *host) { h.fail = true })
-	w.hosts["w2"].set(func(h *host) { h.hold = true })
-	w.hosts["w3"].set(func(h *host) { h.hold = true })
+	w.hosts["w1"].set(func(h *host) { h.Fail = true })
+	w.hosts["w2"].set(func(h *host) { h.Hold = true })
+	w.hosts["w3"].set(func(h *host) { h.Hold = true })
 	w.pool("workers", workerAt("v1.37.1"))
 	w.start()
 	w.until("w1 has failed", func() bool { return w.machine("w1").Status.RolloutFailure != nil && w.slot("w1") == nil })
 	for _, h := range w.hosts {
-		h.set(func(h *host) { h.fail, h.hold = false, false })
+		h.set(func(h *host) { h.Fail, h.Hold = false, false })
 	}
 	w.edit("workers", func(d *v1alpha1.MachineDeployment) { d.Spec.Template.Spec.Versions.Kubelet = newK8s })
 	w.untilUpToDate("w1", "w2", "w3")
@@ -307,7 +307,7 @@ func TestABlockedDrainGivesTheNodeBackAndLetsTheOthersGo(t *testing.T) {
 	assert.EqualValues(t, 1, f.Attempts, "the retry time that was announced is kept")
 	w.until("it says when it is tried again", func() bool { return w.condition("w1", v1alpha1.ConditionWaiting).Reason == "RetryLater" })
 	assert.True(t, w.podExists("stuck"))
-	assert.Empty(t, w.hosts["w1"].ranUnder(), "nothing on the host changes before the drain has succeeded")
+	assert.Empty(t, w.hosts["w1"].RanUnder(), "nothing on the host changes before the drain has succeeded")
 	finalizers("null")
 	w.annotate("w1", v1alpha1.AnnotationRetry, "now")
 	w.untilUpToDate("w1")
@@ -315,7 +315,7 @@ func TestABlockedDrainGivesTheNodeBackAndLetsTheOthersGo(t *testing.T) {
 
 func TestAMachineThatIsDownGoesFirstAndNoHealthyOneIsTakenDown(t *testing.T) {
 	w := fleetOfThree(t)
-	w.hosts["w3"].set(func(h *host) { h.ready = false })
+	w.hosts["w3"].set(func(h *host) { h.Ready = false })
 	w.until("w3 is down", func() bool { return w.node("w3").Status.Conditions[0].Status == corev1.ConditionFalse })
 	watcher := w.watch()
 	w.pool("workers", workerAt(newK8s))
@@ -330,7 +330,7 @@ func TestAMachineThatIsDownGoesFirstAndNoHealthyOneIsTakenDown(t *testing.T) {
 func TestTheNextMachineWaitsUntilTheLastOneIsHealthy(t *testing.T) {
 	w := fleetOfThree(t)
 	for _, h := range w.hosts {
-		h.set(func(h *host) { h.sick = true })
+		h.set(func(h *host) { h.Sick = true })
 	}
 	w.pool("workers", workerAt(newK8s))
 	w.start()
@@ -347,7 +347,7 @@ func TestTheNextMachineWaitsUntilTheLastOneIsHealthy(t *testing.T) {
 	require.Len(t, w.ledger().Slots, 1)
 	assert.True(t, w.node(first).Spec.Unschedulable, "an unwell node is not given back")
 	for _, h := range w.hosts {
-		h.set(func(h *host) { h.sick, h.ready = false, true })
+		h.set(func(h *host) { h.Sick, h.Ready = false, true })
 	}
 	w.untilUpToDate("w1", "w2", "w3")
 }
@@ -381,8 +381,8 @@ func TestAFieldThatSomeoneElseOwnsIsAnOverride(t *testing.T) {
 	w.until("the override is named", func() bool { return w.condition("w2", v1alpha1.ConditionOverridden).Status == metav1.ConditionTrue })
 	c := w.condition("w2", v1alpha1.ConditionOverridden)
 	assert.Contains(t, c.Message, "spec.versions.kubelet (owned by kubectl-edit)")
-	assert.Equal(t, oldK8s, w.hosts["w2"].kubelet)
-	assert.Equal(t, "2.1.4", w.hosts["w2"].runtime, "the rest of the template is written all the same")
+	assert.Equal(t, oldK8s, w.hosts["w2"].Kubelet)
+	assert.Equal(t, "2.1.4", w.hosts["w2"].Runtime, "the rest of the template is written all the same")
 	assert.Empty(t, w.condition("w1", v1alpha1.ConditionOverridden).Type)
 
 	require.Contains(t, c.Message, "kubectl refit release w2 -n "+namespace)
@@ -414,7 +414,7 @@ func TestTwoDeploymentsThatMatchOneMachineBothRefuse(t *testing.T) {
 
 func TestADeletedMachineWaitsForItsOperationAndGivesTheNodeBack(t *testing.T) {
 	w := fleetOfThree(t)
-	w.hosts["w1"].set(func(h *host) { h.workTime = 4 * time.Second })
+	w.hosts["w1"].set(func(h *host) { h.WorkTime = 4 * time.Second })
 	w.pool("workers", workerAt(newK8s))
 	w.start()
 	w.until("w1 works", func() bool { s := w.slot("w1"); return s != nil && s.State == v1alpha1.SlotAccepted })
@@ -422,7 +422,7 @@ func TestADeletedMachineWaitsForItsOperationAndGivesTheNodeBack(t *testing.T) {
 	time.Sleep(time.Second)
 	assert.NotNil(t, w.slot("w1"), "an accepted operation is never revoked")
 	w.until("the Machine is gone", func() bool { return w.machine("w1").Name == "" })
-	assert.Len(t, w.hosts["w1"].ranUnder(), 1)
+	assert.Len(t, w.hosts["w1"].RanUnder(), 1)
 	assert.False(t, w.node("w1").Spec.Unschedulable)
 	assert.Nil(t, w.slot("w1"))
 }
@@ -435,7 +435,7 @@ func TestEachAgentHasOneObject(t *testing.T) {
 		err := w.admin.Get(context.Background(), types.NamespacedName{Namespace: namespace, Name: "refit-machine-w2"}, b)
 		return err == nil && len(b.OwnerReferences) == 1
 	})
-	ctx, w1 := context.Background(), w.hosts["w1"].client
+	ctx, w1 := context.Background(), w.hosts["w1"].Client
 	w.until("the agent reads its own", func() bool {
 		return w1.Get(ctx, types.NamespacedName{Namespace: namespace, Name: "w1"}, &v1alpha1.Machine{}) == nil
 	})

@@ -31,13 +31,13 @@ func TestTheOnlyNodeIsRefusedUntilThePolicySaysInPlace(t *testing.T) {
 	w.until("the only node is refused", func() bool { return w.condition("solo", v1alpha1.ConditionWaiting).Reason == "NoCapacity" })
 	assert.False(t, w.node("solo").Spec.Unschedulable)
 	assert.True(t, w.podExists("app"))
-	assert.Empty(t, solo.ranUnder())
+	assert.Empty(t, solo.RanUnder())
 
 	w.edit("workers", func(d *v1alpha1.MachineDeployment) {
 		d.Spec.Template.Spec.Drain = &v1alpha1.DrainSpec{SingleNode: "InPlace"}
 	})
 	w.untilUpToDate("solo")
-	assert.Len(t, solo.ranUnder(), 1)
+	assert.Len(t, solo.RanUnder(), 1)
 	assert.False(t, w.podExists("app"))
 	assert.True(t, w.podExists("coordinator"), "our own pod restarts in place")
 }
@@ -47,7 +47,7 @@ func TestARebootWaitsForTheVolumesOfPodsThatHaveLeft(t *testing.T) {
 	ctx := context.Background()
 	w1 := w.host("w1", "workers", v1alpha1.RoleWorker)
 	w.host("w2", "", v1alpha1.RoleWorker)
-	w1.set(func(h *host) { h.disruption = v1alpha1.DisruptionReboot })
+	w1.set(func(h *host) { h.Disruption = v1alpha1.DisruptionReboot })
 	w.pod("db-0", "w1", true)
 	volume := "pv-db"
 	va := &storagev1.VolumeAttachment{
@@ -64,7 +64,7 @@ func TestARebootWaitsForTheVolumesOfPodsThatHaveLeft(t *testing.T) {
 		return strings.Contains(w.condition("w1", v1alpha1.ConditionDrained).Message, "VolumeAttachment va-db of PersistentVolume pv-db")
 	})
 	assert.False(t, w.podExists("db-0"))
-	assert.Empty(t, w1.ranUnder(), "the host does not go down with a volume attached")
+	assert.Empty(t, w1.RanUnder(), "the host does not go down with a volume attached")
 	assert.True(t, w.node("w1").Spec.Unschedulable)
 	assert.Contains(t, w.node("w1").Labels, corev1.LabelNodeExcludeBalancers)
 	require.NoError(t, w.admin.Delete(ctx, va))

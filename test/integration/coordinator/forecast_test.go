@@ -36,7 +36,7 @@ func TestADrainThatCanNeverSucceedIsNotBegunAndTheOthersGo(t *testing.T) {
 	assert.Contains(t, c.Message, "default/bare has no controller")
 	assert.Contains(t, w.condition("w1", v1alpha1.ConditionWaiting).Message, "its drain can never succeed as things are (UnmanagedPods)")
 	assert.Nil(t, w.machine("w1").Status.RolloutFailure, "nothing has failed")
-	assert.Empty(t, w.hosts["w1"].ranUnder())
+	assert.Empty(t, w.hosts["w1"].RanUnder())
 	assert.Zero(t, cordons(), "its node was never taken away")
 
 	w.drop("bare")

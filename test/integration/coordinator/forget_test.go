@@ -14,14 +14,14 @@ import (
 func TestOnlyItsOwnGrantForgetsALostHost(t *testing.T) {
 	w := fleetOfThree(t)
 	lost := make(chan struct{})
-	w.hosts["w1"].set(func(h *host) { h.working = lost })
+	w.hosts["w1"].set(func(h *host) { h.Working = lost })
 	for _, other := range []string{"w2", "w3"} {
-		w.hosts[other].set(func(h *host) { h.hold = true })
+		w.hosts[other].set(func(h *host) { h.Hold = true })
 	}
 	w.pool("workers", workerAt(newK8s))
 	w.start()
 	w.until("w1 works", func() bool { s := w.slot("w1"); return s != nil && s.State == v1alpha1.SlotAccepted })
-	w.hosts["w1"].set(func(h *host) { h.deaf, h.ready = true, false })
+	w.hosts["w1"].set(func(h *host) { h.deaf, h.Ready = true, false })
 	w.annotate("w1", v1alpha1.AnnotationForget, "of-another-time")
 	time.Sleep(time.Second)
 	slot := w.slot("w1")
@@ -43,26 +43,25 @@ func TestOnlyItsOwnGrantForgetsALostHost(t *testing.T) {
 	assert.Nil(t, w.slot("w1"), "a new leader does not bring it back")
 
 	close(lost)
-	w.hosts["w1"].set(func(h *host) { h.deaf, h.ready = false, true })
+	w.hosts["w1"].set(func(h *host) { h.deaf, h.Ready = false, true })
 	w.until("the host has come back and its node is given back", func() bool {
 		return !w.node("w1").Spec.Unschedulable && w.hosts["w1"].kubeletIs(newK8s)
 	})
 	w.annotate("w1", v1alpha1.AnnotationRetry, "1")
 	w.untilUpToDate("w1")
-	assert.Len(t, w.hosts["w1"].ranUnder(), 1, "what it had done all the same is not done again")
+	assert.Len(t, w.hosts["w1"].RanUnder(), 1, "what it had done all the same is not done again")
 }
 
 func (h *host) kubeletIs(version string) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.kubelet == version
+	_, kubelet, _ := h.Node()
+	return kubelet == version
 }
 
 func TestForgettingLetsADeletedMachineGo(t *testing.T) {
 	w := fleetOfThree(t)
-	w.hosts["w1"].set(func(h *host) { h.working = make(chan struct{}) })
+	w.hosts["w1"].set(func(h *host) { h.Working = make(chan struct{}) })
 	for _, other := range []string{"w2", "w3"} {
-		w.hosts[other].set(func(h *host) { h.hold = true })
+		w.hosts[other].set(func(h *host) { h.Hold = true })
 	}
 	w.pool("workers", workerAt(newK8s))
 	w.start()
@@ -78,9 +77,9 @@ func TestForgettingLetsADeletedMachineGo(t *testing.T) {
 
 func TestAnUnacceptedSlotThatIsForgottenIsTakenBack(t *testing.T) {
 	w := fleetOfThree(t)
-	w.hosts["w1"].set(func(h *host) { h.acceptDelay = time.Hour })
+	w.hosts["w1"].set(func(h *host) { h.AcceptDelay = time.Hour })
 	for _, other := range []string{"w2", "w3"} {
-		w.hosts[other].set(func(h *host) { h.hold = true })
+		w.hosts[other].set(func(h *host) { h.Hold = true })
 	}
 	w.pool("workers", workerAt(newK8s))
 	w.start()
@@ -97,7 +96,7 @@ func TestAnUnacceptedSlotThatIsForgottenIsTakenBack(t *testing.T) {
 func TestAPoolThatLosesAllOfItsMachinesIsPausedAndNotDone(t *testing.T) {
 	w := fleetOfThree(t)
 	for _, name := range []string{"w1", "w2", "w3"} {
-		w.hosts[name].set(func(h *host) { h.hold = true })
+		w.hosts[name].set(func(h *host) { h.Hold = true })
 	}
 	w.pool("workers", workerAt(newK8s))
 	w.pool("new", workerAt(newK8s))
@@ -112,7 +111,7 @@ func TestAPoolThatLosesAllOfItsMachinesIsPausedAndNotDone(t *testing.T) {
 	})
 	assert.Equal(t, metav1.ConditionTrue, w.deploymentCondition("new", v1alpha1.ConditionProgressing).Status, "one that never had any has lost none")
 	for _, name := range []string{"w1", "w2", "w3"} {
-		w.hosts[name].set(func(h *host) { h.hold = false })
+		w.hosts[name].set(func(h *host) { h.Hold = false })
 	}
 	w.until("its machines wait", func() bool { return w.condition("w1", v1alpha1.ConditionWaiting).Reason == "NoMachines" })
 	time.Sleep(time.Second)

@@ -79,7 +79,7 @@ func (w *world) whoReserved() func() map[string]int64 {
 // The first one leads on a worker, w1 by name the first to go; the second one waits for the lead on the control plane.
 func TestALeaderUpgradesItsOwnNodeLastAndHandsTheLeadOverFirst(t *testing.T) {
 	w := newWorld(t)
-	w.host("cp1", "", v1alpha1.RoleControlPlane).set(func(h *host) { h.kubelet, h.apiServer = newK8s, newK8s })
+	w.host("cp1", "", v1alpha1.RoleControlPlane).set(func(h *host) { h.Kubelet, h.APIServer = newK8s, newK8s })
 	workers := []string{"w1", "w2", "w3"}
 	for _, name := range workers {
 		w.host(name, "workers", v1alpha1.RoleWorker)
@@ -106,7 +106,7 @@ func TestALeaderUpgradesItsOwnNodeLastAndHandsTheLeadOverFirst(t *testing.T) {
 	}
 	assert.Equal(t, 0, first.ProcessState.ExitCode())
 	for _, name := range workers {
-		assert.Len(t, w.hosts[name].ranUnder(), 1, name)
+		assert.Len(t, w.hosts[name].RanUnder(), 1, name)
 	}
 	assert.Equal(t, map[string]int64{"w1": 2, "w2": 1, "w3": 1}, leaders(), "who reserved: the second one its predecessor's node, and only that")
 	assert.False(t, w.podExists("refit-coordinator-a"), "drained like any other pod")
@@ -115,9 +115,9 @@ func TestALeaderUpgradesItsOwnNodeLastAndHandsTheLeadOverFirst(t *testing.T) {
 
 func TestALeaderThatNobodyCanFollowIsEvictedLast(t *testing.T) {
 	w := newWorld(t)
-	w.host("cp1", "", v1alpha1.RoleControlPlane).set(func(h *host) { h.kubelet, h.apiServer = newK8s, newK8s })
+	w.host("cp1", "", v1alpha1.RoleControlPlane).set(func(h *host) { h.Kubelet, h.APIServer = newK8s, newK8s })
 	w.host("w1", "workers", v1alpha1.RoleWorker).set(func(h *host) { h.stuckPods = true })
-	w.host("w2", "workers", v1alpha1.RoleWorker).set(func(h *host) { h.kubelet = newK8s })
+	w.host("w2", "workers", v1alpha1.RoleWorker).set(func(h *host) { h.Kubelet = newK8s })
 	w.pod("app", "w1", true)
 	w.startPod("refit-coordinator-a", "w1")
 	w.pool("workers", workerAt(newK8s))
@@ -130,23 +130,23 @@ func TestALeaderThatNobodyCanFollowIsEvictedLast(t *testing.T) {
 	assert.False(t, leaves("refit-coordinator-a"), "while others leave, ours stays")
 	w.hosts["w1"].set(func(h *host) { h.stuckPods = false })
 	w.untilUpToDate("w1", "w2") // the process outlives its pod here
-	assert.Len(t, w.hosts["w1"].ranUnder(), 1)
+	assert.Len(t, w.hosts["w1"].RanUnder(), 1)
 	assert.False(t, w.podExists("refit-coordinator-a"))
 }
 
 // The other pod is ready by its word, and nothing runs in it: the lead comes back to the one that gave it away.
 func TestALeadThatNobodyTakesComesBackAndTheRolloutGoesOn(t *testing.T) {
 	w := newWorld(t)
-	w.host("cp1", "", v1alpha1.RoleControlPlane).set(func(h *host) { h.kubelet, h.apiServer = newK8s, newK8s })
+	w.host("cp1", "", v1alpha1.RoleControlPlane).set(func(h *host) { h.Kubelet, h.APIServer = newK8s, newK8s })
 	w.host("w1", "workers", v1alpha1.RoleWorker)
-	w.host("w2", "workers", v1alpha1.RoleWorker).set(func(h *host) { h.kubelet = newK8s })
+	w.host("w2", "workers", v1alpha1.RoleWorker).set(func(h *host) { h.Kubelet = newK8s })
 	first := w.startPod("refit-coordinator-a", "w1")
 	dead := w.startPod("refit-coordinator-b", "cp1")
 	require.NoError(t, dead.Process.Kill())
 	w.pool("workers", workerAt(newK8s))
 	require.NoError(t, first.Wait(), "it gives the lead away")
-	assert.Empty(t, w.hosts["w1"].ranUnder())
+	assert.Empty(t, w.hosts["w1"].RanUnder())
 	w.restartPod("refit-coordinator-a", "w1") // as the kubelet does
 	w.untilUpToDate("w1", "w2")
-	assert.Len(t, w.hosts["w1"].ranUnder(), 1)
+	assert.Len(t, w.hosts["w1"].RanUnder(), 1)
 }

@@ -24,7 +24,7 @@ func TestAFleetWalksToANewMinorControlPlaneFirstAndOneAtATime(t *testing.T) {
 	w.untilUpToDate("cp1", "w1", "w2")
 
 	watcher := w.watch()
-	w.hosts["cp1"].set(func(h *host) { h.hold = true })
+	w.hosts["cp1"].set(func(h *host) { h.Hold = true })
 	w.edit("control-plane", func(d *v1alpha1.MachineDeployment) { *d.Spec.Template.Spec.Versions = planeAt(newK8s) })
 	w.edit("workers", func(d *v1alpha1.MachineDeployment) {
 		d.Spec.Template.Spec.Versions.Kubelet = newK8s
@@ -34,7 +34,7 @@ func TestAFleetWalksToANewMinorControlPlaneFirstAndOneAtATime(t *testing.T) {
 		return w.condition("w1", v1alpha1.ConditionUpToDate).Reason == "WaitingForControlPlane"
 	})
 	assert.Empty(t, watcher.grants, "the owner of the control-plane host holds it")
-	w.hosts["cp1"].set(func(h *host) { h.hold = false })
+	w.hosts["cp1"].set(func(h *host) { h.Hold = false })
 	w.untilUpToDate("cp1", "w1", "w2")
 	watcher.end()
 
@@ -44,18 +44,18 @@ func TestAFleetWalksToANewMinorControlPlaneFirstAndOneAtATime(t *testing.T) {
 	assert.Empty(t, watcher.complaints)
 	assert.False(t, w.podExists("app-1") || w.podExists("app-2"), "the pods were evicted")
 	for _, h := range []*host{cp, w1, w2} {
-		assert.Len(t, h.ranUnder(), 1, "%s: one drained window", h.name)
-		assert.False(t, w.node(h.name).Spec.Unschedulable, "%s is given back", h.name)
-		assert.Empty(t, w.node(h.name).Annotations[v1alpha1.AnnotationCordonedBy])
+		assert.Len(t, h.RanUnder(), 1, "%s: one drained window", h.Name)
+		assert.False(t, w.node(h.Name).Spec.Unschedulable, "%s is given back", h.Name)
+		assert.Empty(t, w.node(h.Name).Annotations[v1alpha1.AnnotationCordonedBy])
 	}
-	assert.Equal(t, "2.1.4", w1.runtime)
+	assert.Equal(t, "2.1.4", w1.Runtime)
 	assert.Empty(t, w.ledger().Slots)
 
 	m := w.machine("w1")
 	require.Len(t, m.Status.History, 1)
 	entry := m.Status.History[0]
 	assert.Equal(t, v1alpha1.OperationSuccessful, entry.State)
-	assert.Equal(t, w1.ranUnder()[0], entry.ID)
+	assert.Equal(t, w1.RanUnder()[0], entry.ID)
 	require.NotNil(t, entry.From)
 	assert.EqualValues(t, oldK8s, entry.From.Kubelet)
 	assert.EqualValues(t, newK8s, entry.Target.Kubelet)
@@ -72,10 +72,10 @@ func TestAFleetWalksToANewMinorControlPlaneFirstAndOneAtATime(t *testing.T) {
 
 func TestABadRequestEndsAsAConditionBeforeAnyCordon(t *testing.T) {
 	w := newWorld(t)
-	w.host("cp1", "control-plane", v1alpha1.RoleControlPlane).set(func(h *host) { h.kubelet, h.apiServer = newK8s, newK8s })
+	w.host("cp1", "control-plane", v1alpha1.RoleControlPlane).set(func(h *host) { h.Kubelet, h.APIServer = newK8s, newK8s })
 	for _, name := range []string{"w1", "w2"} {
 		w.host(name, "workers", v1alpha1.RoleWorker).set(func(h *host) {
-			h.refuse = &v1alpha1.Failure{Reason: "VersionNotFound", Message: "no source offers kubelet 1.37.99", Terminal: true}
+			h.Refuse = &v1alpha1.Failure{Reason: "VersionNotFound", Message: "no source offers kubelet 1.37.99", Terminal: true}
 		})
 	}
 	watcher := w.watch()
@@ -97,7 +97,7 @@ func TestABadRequestEndsAsAConditionBeforeAnyCordon(t *testing.T) {
 	assert.Empty(t, w.ledger().Slots)
 
 	for _, name := range []string{"w1", "w2"} {
-		w.hosts[name].set(func(h *host) { h.refuse = nil })
+		w.hosts[name].set(func(h *host) { h.Refuse = nil })
 	}
 	w.edit("workers", func(d *v1alpha1.MachineDeployment) { d.Spec.Template.Spec.Versions.Kubelet = newK8s })
 	w.untilUpToDate("w1", "w2")

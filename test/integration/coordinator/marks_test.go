@@ -32,10 +32,10 @@ func (w *world) outdated(name string) bool {
 
 func TestNodesThatAwaitTheirDrainAreTaintedUntilTheyAreFinished(t *testing.T) {
 	w := newWorld(t)
-	w.host("cp1", "", v1alpha1.RoleControlPlane).set(func(h *host) { h.kubelet, h.apiServer = newK8s, newK8s })
+	w.host("cp1", "", v1alpha1.RoleControlPlane).set(func(h *host) { h.Kubelet, h.APIServer = newK8s, newK8s })
 	hold := func(hold bool) {
 		for _, name := range []string{"w1", "w2", "w3"} {
-			w.hosts[name].set(func(h *host) { h.hold = hold })
+			w.hosts[name].set(func(h *host) { h.Hold = hold })
 		}
 	}
 	for _, name := range []string{"w1", "w2", "w3"} {
@@ -74,7 +74,7 @@ func TestNodesThatAwaitTheirDrainAreTaintedUntilTheyAreFinished(t *testing.T) {
 
 func TestAMarkOnANodeWithoutAMachineGoes(t *testing.T) {
 	w := newWorld(t)
-	w.host("w1", "workers", v1alpha1.RoleWorker).set(func(h *host) { h.kubelet = newK8s })
+	w.host("w1", "workers", v1alpha1.RoleWorker).set(func(h *host) { h.Kubelet = newK8s })
 	w.start()
 	w.until("the coordinator leads", func() bool { return w.ledger().Epoch > 0 })
 	n := &corev1.Node{}
@@ -89,9 +89,9 @@ func TestAMarkOnANodeWithoutAMachineGoes(t *testing.T) {
 
 func TestTheAutoscalerKeepsTheNodeInFlightAndAPersonsWordStays(t *testing.T) {
 	w := newWorld(t)
-	w.host("cp1", "", v1alpha1.RoleControlPlane).set(func(h *host) { h.kubelet, h.apiServer = newK8s, newK8s })
+	w.host("cp1", "", v1alpha1.RoleControlPlane).set(func(h *host) { h.Kubelet, h.APIServer = newK8s, newK8s })
 	for _, name := range []string{"w1", "w2"} {
-		w.host(name, "workers", v1alpha1.RoleWorker).set(func(h *host) { h.workTime = 3 * time.Second })
+		w.host(name, "workers", v1alpha1.RoleWorker).set(func(h *host) { h.WorkTime = 3 * time.Second })
 	}
 	n := w.node("w1")
 	before := n.DeepCopy()

@@ -21,29 +21,29 @@ func TestACoordinatorKilledAtAnyPointOfTheHandshakeIsSucceeded(t *testing.T) {
 	}{
 		{"assigned", func(h *host) {
 			h.deaf = false
-			h.refuse = &v1alpha1.Failure{Reason: "RepositoryAway", Message: "later"}
+			h.Refuse = &v1alpha1.Failure{Reason: "RepositoryAway", Message: "later"}
 		},
 			func(w *world) bool { return w.machine("w1").Status.Assignment != nil },
-			func(h *host) { h.refuse = nil }},
+			func(h *host) { h.Refuse = nil }},
 		{"draining", func(h *host) { h.stuckPods = true },
 			func(w *world) bool { return w.condition("w1", v1alpha1.ConditionDrained).Reason == "Draining" },
 			func(h *host) { h.stuckPods = false }},
-		{"granted", func(h *host) { h.hold = false; h.acceptDelay = 3 * time.Second },
+		{"granted", func(h *host) { h.Hold = false; h.AcceptDelay = 3 * time.Second },
 			func(w *world) bool { g := w.machine("w1").Status.Grant; return g != nil && !g.Void },
-			func(h *host) { h.acceptDelay = 0 }},
-		{"accepted", func(h *host) { h.workTime = 4 * time.Second },
+			func(h *host) { h.AcceptDelay = 0 }},
+		{"accepted", func(h *host) { h.WorkTime = 4 * time.Second },
 			func(w *world) bool { s := w.slot("w1"); return s != nil && s.State == v1alpha1.SlotAccepted },
 			func(*host) {}},
-		{"verifying", func(h *host) { h.sick = true },
+		{"verifying", func(h *host) { h.Sick = true },
 			func(w *world) bool { s := w.slot("w1"); return s != nil && s.State == v1alpha1.SlotVerifying },
-			func(h *host) { h.sick, h.ready = false, true }},
+			func(h *host) { h.Sick, h.Ready = false, true }},
 	}
 	for _, p := range points {
 		t.Run(p.name, func(t *testing.T) {
 			w := newWorld(t)
-			w.host("cp1", "", v1alpha1.RoleControlPlane).set(func(h *host) { h.kubelet, h.apiServer = newK8s, newK8s })
+			w.host("cp1", "", v1alpha1.RoleControlPlane).set(func(h *host) { h.Kubelet, h.APIServer = newK8s, newK8s })
 			h := w.host("w1", "workers", v1alpha1.RoleWorker)
-			w.host("w2", "workers", v1alpha1.RoleWorker).set(func(h *host) { h.kubelet = newK8s })
+			w.host("w2", "workers", v1alpha1.RoleWorker).set(func(h *host) { h.Kubelet = newK8s })
 			h.set(p.linger)
 			w.pod("app", "w1", true)
 			w.pool("workers", workerAt(newK8s))
@@ -54,9 +54,9 @@ func TestACoordinatorKilledAtAnyPointOfTheHandshakeIsSucceeded(t *testing.T) {
 			h.set(p.resume)
 			w.start()
 			w.untilUpToDate("w1", "w2")
-			assert.Len(t, h.ranUnder(), 1, "the host did its work once")
+			assert.Len(t, h.RanUnder(), 1, "the host did its work once")
 			if slotBefore != nil {
-				assert.Equal(t, slotBefore.GrantID, h.ranUnder()[0], "under the grant that was reserved before")
+				assert.Equal(t, slotBefore.GrantID, h.RanUnder()[0], "under the grant that was reserved before")
 			}
 			assert.False(t, w.node("w1").Spec.Unschedulable)
 			assert.Empty(t, w.ledger().Slots)
@@ -81,7 +81,7 @@ func TestAnOutageOfTheAPIServerInMidUpgradeLosesNothing(t *testing.T) {
 	w := newWorld(t)
 	h := w.host("cp1", "cp", v1alpha1.RoleControlPlane)
 	w.host("w1", "", v1alpha1.RoleWorker)
-	h.set(func(h *host) { h.workTime = 8 * time.Second })
+	h.set(func(h *host) { h.WorkTime = 8 * time.Second })
 	w.pool("cp", planeAt(newK8s))
 	w.start()
 	w.until("the host works", func() bool { s := w.slot("cp1"); return s != nil && s.State == v1alpha1.SlotAccepted })
@@ -103,25 +103,25 @@ func TestAnOutageOfTheAPIServerInMidUpgradeLosesNothing(t *testing.T) {
 	defer cancel()
 	require.NoError(t, server.StartAPI(ctx))
 	w.untilUpToDate("cp1")
-	assert.Len(t, h.ranUnder(), 1)
-	assert.Equal(t, newK8s, h.apiServer)
+	assert.Len(t, h.RanUnder(), 1)
+	assert.Equal(t, newK8s, h.APIServer)
 	assert.False(t, w.node("cp1").Spec.Unschedulable)
 }
 
 func TestALostLedgerIsRebuiltFromTheMachines(t *testing.T) {
 	w := newWorld(t)
-	w.host("cp1", "", v1alpha1.RoleControlPlane).set(func(h *host) { h.kubelet, h.apiServer = newK8s, newK8s })
+	w.host("cp1", "", v1alpha1.RoleControlPlane).set(func(h *host) { h.Kubelet, h.APIServer = newK8s, newK8s })
 	h := w.host("w1", "workers", v1alpha1.RoleWorker)
 	w.host("w2", "workers", v1alpha1.RoleWorker)
-	h.set(func(h *host) { h.workTime = 4 * time.Second })
-	w.hosts["w2"].set(func(h *host) { h.hold = true })
+	h.set(func(h *host) { h.WorkTime = 4 * time.Second })
+	w.hosts["w2"].set(func(h *host) { h.Hold = true })
 	w.pool("workers", workerAt(newK8s))
 	w.start()
 	w.until("w1 works", func() bool { s := w.slot("w1"); return s != nil && s.State == v1alpha1.SlotAccepted })
 	epoch := w.ledger().Epoch
 	w.kill()
 	require.NoError(t, w.admin.DeleteAllOf(context.Background(), &v1alpha1.Ledger{}, inNamespace))
-	w.hosts["w2"].set(func(h *host) { h.hold = false })
+	w.hosts["w2"].set(func(h *host) { h.Hold = false })
 	watcher := w.watch()
 	w.start()
 	w.until("the slot is back", func() bool { return w.slot("w1") != nil })
@@ -129,5 +129,5 @@ func TestALostLedgerIsRebuiltFromTheMachines(t *testing.T) {
 	w.untilUpToDate("w1", "w2")
 	watcher.end()
 	assert.Equal(t, 1, watcher.mostAway)
-	assert.Len(t, h.ranUnder(), 1)
+	assert.Len(t, h.RanUnder(), 1)
 }

@@ -62,7 +62,7 @@ func (w *world) fewestServing() func() int {
 
 func TestAStandbyTakesOverForEachMachineInTurnAndNoFewerServe(t *testing.T) {
 	w := newWorld(t)
-	w.host("cp1", "", v1alpha1.RoleControlPlane).set(func(h *host) { h.kubelet, h.apiServer = newK8s, newK8s })
+	w.host("cp1", "", v1alpha1.RoleControlPlane).set(func(h *host) { h.Kubelet, h.APIServer = newK8s, newK8s })
 	workers := []string{"w1", "w2", "w3", "w4"}
 	for _, name := range workers {
 		w.host(name, "workers", v1alpha1.RoleWorker)
@@ -92,7 +92,7 @@ func TestAStandbyTakesOverForEachMachineInTurnAndNoFewerServe(t *testing.T) {
 		key := types.NamespacedName{Namespace: namespace, Name: "workers"}
 		return w.admin.Get(context.Background(), key, d) == nil && d.Status.Replicas == 3
 	})
-	assert.Empty(t, w.hosts["w3"].ranUnder(), "nothing was done to its host")
+	assert.Empty(t, w.hosts["w3"].RanUnder(), "nothing was done to its host")
 
 	fewest := w.fewestServing()
 	w.edit("workers", func(d *v1alpha1.MachineDeployment) { *d.Spec.Template.Spec.Versions = workerAt(newK8s) })
@@ -106,7 +106,7 @@ func TestAStandbyTakesOverForEachMachineInTurnAndNoFewerServe(t *testing.T) {
 	})
 	assert.Equal(t, 3, fewest(), "serving at once, as sampled from outside")
 	for _, name := range workers {
-		assert.Len(t, w.hosts[name].ranUnder(), 1, "%s: one drained window", name)
+		assert.Len(t, w.hosts[name].RanUnder(), 1, "%s: one drained window", name)
 	}
 
 	standing, serving := standbys(w.nodes())
@@ -118,9 +118,9 @@ func TestAStandbyTakesOverForEachMachineInTurnAndNoFewerServe(t *testing.T) {
 
 func TestACordonOfSomeoneElseIsNoStandbysAndStays(t *testing.T) {
 	w := newWorld(t)
-	w.host("cp1", "", v1alpha1.RoleControlPlane).set(func(h *host) { h.kubelet, h.apiServer = newK8s, newK8s })
+	w.host("cp1", "", v1alpha1.RoleControlPlane).set(func(h *host) { h.Kubelet, h.APIServer = newK8s, newK8s })
 	for _, name := range []string{"w1", "w2", "w3"} {
-		w.host(name, "workers", v1alpha1.RoleWorker).set(func(h *host) { h.kubelet = newK8s })
+		w.host(name, "workers", v1alpha1.RoleWorker).set(func(h *host) { h.Kubelet = newK8s })
 	}
 	w.pool("workers", workerAt(newK8s), func(d *v1alpha1.MachineDeployment) { d.Spec.Replicas = ptr[int32](2) })
 	w.start()

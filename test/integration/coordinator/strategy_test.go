@@ -95,6 +95,6 @@ func TestByHandOnlyTheMachineGoesThatIsNamed(t *testing.T) {
 	w.until("w2 waits to be named", func() bool { return w.condition("w2", v1alpha1.ConditionWaiting).Reason == "AwaitingNext" })
 	w.annotate("w2", v1alpha1.AnnotationNext, fmt.Sprint(w.machine("w2").Generation))
 	w.untilUpToDate("w2")
-	assert.Empty(t, w.hosts["w1"].ranUnder())
-	assert.Empty(t, w.hosts["w3"].ranUnder())
+	assert.Empty(t, w.hosts["w1"].RanUnder())
+	assert.Empty(t, w.hosts["w3"].RanUnder())
 }

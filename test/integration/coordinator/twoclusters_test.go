@@ -32,7 +32,7 @@ func TestMachinesAndNodesMayBeInTwoClusters(t *testing.T) {
 	applyPart(t, workload, "workload")
 	require.NoError(t, workload.Apply(context.Background(), []byte(defaultAccount)))
 	w := newWorldOf(t, management, workload)
-	w.host("cp1", "", v1alpha1.RoleControlPlane).set(func(h *host) { h.kubelet, h.apiServer = newK8s, newK8s })
+	w.host("cp1", "", v1alpha1.RoleControlPlane).set(func(h *host) { h.Kubelet, h.APIServer = newK8s, newK8s })
 	for _, name := range []string{"w1", "w2"} {
 		w.host(name, "workers", v1alpha1.RoleWorker)
 	}
@@ -51,7 +51,7 @@ func TestMachinesAndNodesMayBeInTwoClusters(t *testing.T) {
 	w.start()
 	w.untilUpToDate("w1", "w2")
 	for _, name := range []string{"w1", "w2"} {
-		assert.Len(t, w.hosts[name].ranUnder(), 1, name)
+		assert.Len(t, w.hosts[name].RanUnder(), 1, name)
 		assert.False(t, w.node(name).Spec.Unschedulable, name)
 		assert.Equal(t, string(w.node(name).UID), w.machine(name).Status.NodeRef.UID, "the workload cluster's node")
 	}
@@ -94,7 +94,7 @@ func TestACoordinatorBesideTheClusterOutlivesItsAPIServer(t *testing.T) {
 	applyPart(t, workload, "workload")
 	w := newWorldOf(t, management, workload)
 	h := w.host("cp1", "cp", v1alpha1.RoleControlPlane)
-	h.set(func(h *host) { h.workTime = 8 * time.Second })
+	h.set(func(h *host) { h.WorkTime = 8 * time.Second })
 	w.host("w1", "", v1alpha1.RoleWorker)
 	w.pool("cp", planeAt(newK8s))
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
@@ -109,7 +109,7 @@ func TestACoordinatorBesideTheClusterOutlivesItsAPIServer(t *testing.T) {
 	time.Sleep(6 * time.Second) // longer than the lease, which is in the other cluster
 	require.NoError(t, workload.StartAPI(ctx))
 	w.untilUpToDate("cp1")
-	assert.Len(t, h.ranUnder(), 1)
+	assert.Len(t, h.RanUnder(), 1)
 	assert.Equal(t, epoch, w.ledger().Epoch, "it has led all the time")
 	assert.False(t, w.node("cp1").Spec.Unschedulable)
 }

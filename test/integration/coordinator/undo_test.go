@@ -66,7 +66,7 @@ func TestUndoBringsAPoolBackToWhatItsMachinesRan(t *testing.T) {
 	w.untilRevisions("workers", 1, 2)
 	w.untilRuns(newK8s, "w1", "w2", "w3")
 	fresh := w.host("w4", "workers", v1alpha1.RoleWorker) // has never run the old one under Refit
-	fresh.set(func(h *host) { h.kubelet = newK8s })
+	fresh.set(func(h *host) { h.Kubelet = newK8s })
 	w.untilUpToDate("w4")
 
 	out, _ := w.refitOK("history", "workers")

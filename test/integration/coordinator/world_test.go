@@ -80,6 +80,7 @@ func newWorldOf(t *testing.T, machines, nodes *apiserver.Server) *world {
 		cancel()
 		for _, h := range w.hosts {
 			h.done.Wait()
+			h.Wait()
 		}
 		if t.Failed() {
 			w.dump()
