@@ -172,4 +172,3 @@ func (p *pool) state() string {
 	}
 	return ""
 }
-

@@ -335,7 +335,7 @@ func TestAnEstimateIsMadeOfWhatOperationsHaveTaken(t *testing.T) {
 		}
 	}
 	soak := func(d *v1alpha1.MachineDeployment) {
-		d.Spec.Strategy = &v1alpha1.Strategy{RollingUpdate: &v1alpha1.RollingUpdate{Soak: &metav1.Duration{Duration: 5 * time.Minute}}}
+		d.Spec.Strategy = &v1alpha1.RolloutStrategy{RollingUpdate: &v1alpha1.RollingUpdate{Soak: &metav1.Duration{Duration: 5 * time.Minute}}}
 	}
 	for want, changes := range map[string][]watch.Change{
 		"no estimate yet": append(rows(), watch.Change{Object: workers("RollingOut", metav1.ConditionTrue)}),
