@@ -84,12 +84,14 @@ func (m Model) Frame() string {
 
 func (m Model) head() string {
 	var counts []string
+	total := 0
 	for class, n := range m.counts {
+		total += n
 		if n > 0 {
 			counts = append(counts, fmt.Sprintf("%d %s", n, classNames[class]))
 		}
 	}
-	text := fmt.Sprintf("refit %s: %d machines", m.Namespace, len(m.fleet.machines))
+	text := fmt.Sprintf("refit %s: %d machines", m.Namespace, total)
 	if len(counts) > 0 {
 		text += ": " + strings.Join(counts, ", ")
 	}

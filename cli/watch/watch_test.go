@@ -310,11 +310,11 @@ func TestUntilDoneEndsWithTheRollout(t *testing.T) {
 		"all are up to date":          {workers("Complete", metav1.ConditionTrue), current, true, false},
 		"one soaks":                   {workers("Complete", metav1.ConditionTrue), machine("a", v1alpha1.PhaseSoaking, "v1.37.2"), false, false},
 		"a person has paused it":      {workers("Paused", metav1.ConditionUnknown, manual), old, false, false},
-		"it has paused itself":        {workers("FailureThreshold", metav1.ConditionFalse), old, true, true},
+		"it has paused itself":        {workers("FailureThresholdReached", metav1.ConditionFalse), old, true, true},
 		"it only takes long":          {workers("ProgressDeadlineExceeded", metav1.ConditionFalse), old, false, false},
 		"only failed ones are left":   {workers("VersionNotFound", metav1.ConditionFalse), stalled, true, true},
 		"nobody has seen its newest":  {workers("Complete", metav1.ConditionTrue, unseen), current, false, false},
-		"nobody has seen its retry":   {workers("FailureThreshold", metav1.ConditionFalse, unseen), old, false, false},
+		"nobody has seen its retry":   {workers("FailureThresholdReached", metav1.ConditionFalse, unseen), old, false, false},
 		"its template is not written": {workers("TemplateRefused", metav1.ConditionFalse), current, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
