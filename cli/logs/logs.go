@@ -101,7 +101,8 @@ func Read(ctx context.Context, core rest.Interface, node string, op Operation, t
 }
 
 func query(ctx context.Context, core rest.Interface, node, unit string, since *time.Time, tail int) (string, error) {
-	req := core.Get().Resource("nodes").Name(node).SubResource("proxy").Suffix("logs/").Param("query", unit)
+	// with its slash: without it the kubelet looks for a file
+	req := core.Get().AbsPath("/api/v1/nodes/"+node+"/proxy/logs/").Param("query", unit)
 	if since != nil {
 		req = req.Param("sinceTime", since.UTC().Format(time.RFC3339))
 	}
