@@ -18,6 +18,12 @@ ARCH     ?= $(shell go env GOARCH)
 IMAGE    ?= refit-coordinator:$(VERSION)
 AGENT_IMAGE ?= refit-agent:$(VERSION)
 PROGRAMS := refit-agent refit-executor refit-coordinator kubectl-refit
+# Everything in packages and archives is of the commit's time: the same commit gives the same bytes.
+SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+RELEASE  := dist/release
+BUILT    := dist/programs
+DESKS    := darwin-amd64 darwin-arm64 windows-amd64
+MAKE_RELEASE = cd hack/release && go run . -version '$(VERSION)' -epoch $(SOURCE_DATE_EPOCH) -root $(CURDIR) -programs $(CURDIR)/$(BUILT)
 
 ##@ Everything at once
 .PHONY: demo
@@ -52,6 +58,32 @@ image-agent: ## The image AGENT_IMAGE of agent and executor, for the agents' Dae
 	GOARCH=$(ARCH) go build -ldflags '$(LDFLAGS)' -o dist/linux-$(ARCH)/ ./cmd/refit-agent ./cmd/refit-executor
 	go run ./hack/image --program dist/linux-$(ARCH)/refit-agent,dist/linux-$(ARCH)/refit-executor --user 0:0 --tag $(AGENT_IMAGE) --arch $(ARCH) --out dist/refit-agent-$(ARCH).tar
 
+.PHONY: packages
+packages: ## The agent as .deb and .rpm for ARCH, in dist/packages
+	GOOS=linux GOARCH=$(ARCH) go build -ldflags '$(LDFLAGS)' -o $(BUILT)/linux-$(ARCH)/ ./cmd/refit-agent ./cmd/refit-executor
+	mkdir -p dist/packages
+	$(MAKE_RELEASE) -out $(CURDIR)/dist/packages -packages $(ARCH)
+
+.PHONY: release
+release: ## Everything of release VERSION in dist/release: packages, archives, images, manifests, chart, SBOM, SHA256SUMS
+	rm -rf $(RELEASE) $(BUILT) && mkdir -p $(RELEASE)
+	for arch in amd64 arm64; do $(MAKE) --no-print-directory release-linux ARCH=$$arch VERSION=$(VERSION) || exit; done
+	for p in $(DESKS); do GOOS=$${p%-*} GOARCH=$${p#*-} go build -ldflags '$(LDFLAGS)' -o $(BUILT)/$$p/ ./cmd/kubectl-refit || exit; done
+	go run -ldflags '$(LDFLAGS)' ./cmd/kubectl-refit install --coordinator-image $(IMAGE) --dry-run -o yaml >$(RELEASE)/install.yaml
+	go run -ldflags '$(LDFLAGS)' ./cmd/kubectl-refit install --coordinator-image $(IMAGE) --agent daemonset --agent-image $(AGENT_IMAGE) --dry-run -o yaml >$(RELEASE)/install-daemonset.yaml
+	$(MAKE_RELEASE) -out $(CURDIR)/$(RELEASE)
+
+.PHONY: release-linux
+release-linux:
+	GOOS=linux GOARCH=$(ARCH) go build -ldflags '$(LDFLAGS)' -o $(BUILT)/linux-$(ARCH)/ $(addprefix ./cmd/,$(PROGRAMS))
+	go run ./hack/image --program $(BUILT)/linux-$(ARCH)/refit-coordinator --tag $(IMAGE) --arch $(ARCH) --out $(RELEASE)/refit-coordinator_$(VERSION)_linux_$(ARCH).tar
+	go run ./hack/image --program $(BUILT)/linux-$(ARCH)/refit-agent,$(BUILT)/linux-$(ARCH)/refit-executor --user 0:0 --tag $(AGENT_IMAGE) --arch $(ARCH) --out $(RELEASE)/refit-agent_$(VERSION)_linux_$(ARCH).tar
+
+.PHONY: verify-release
+verify-release: ## Check dist/release against its digests, then build VERSION again from a clone, from nothing, and compare
+	cd hack/release && go run . -check $(CURDIR)/$(RELEASE)
+	hack/verify-release $(VERSION) $(RELEASE)
+
 .PHONY: fleet
 fleet: ## Build the test fleet's program and the demo
 	go build -o $(BIN)/fleet ./test/fleet
@@ -69,6 +101,7 @@ artefacts: fleet ## Make what fleets and API tests are made of: Kubernetes, etcd
 .PHONY: test-unit
 test-unit: artefacts ## Unit tests with the race detector
 	CGO_ENABLED=1 go test -race -timeout 25m $$(go list ./... | grep -v /test/integration | grep -v /test/scenario)
+	cd hack/release && go test -timeout 25m ./...
 
 .PHONY: test-api
 test-api: artefacts ## Tests against a real API server and etcd
@@ -100,7 +133,7 @@ golden: ## Rewrite the golden files; read the diff
 
 ##@ Generated files and checks
 .PHONY: generate
-generate: generate-deepcopy generate-crds generate-rbac ## Regenerate everything that is generated
+generate: generate-deepcopy generate-crds generate-rbac generate-chart ## Regenerate everything that is generated
 
 .PHONY: generate-deepcopy
 generate-deepcopy: ## Deep copies of the API types
@@ -114,6 +147,10 @@ generate-crds: ## CustomResourceDefinitions
 generate-rbac: ## The coordinator's roles, from the markers next to the code that needs them
 	go tool controller-gen rbac:roleName=refit-coordinator paths=./coordinator/... paths=./pkg/drain/... output:rbac:dir=deploy/coordinator/rbac
 
+.PHONY: generate-chart
+generate-chart: generate-crds generate-rbac ## The Helm chart, from the plain manifests
+	go run ./hack/chart
+
 .PHONY: verify
 verify: verify-generate verify-tidy verify-format ## Check that generated files, go.mod and formatting are up to date
 
@@ -124,6 +161,7 @@ verify-generate: ## Generated files are what the generators write
 .PHONY: verify-tidy
 verify-tidy: ## go.mod and go.sum are tidy
 	go mod tidy -diff
+	cd hack/release && go mod tidy -diff
 
 .PHONY: verify-format
 verify-format: ## Go files are gofmt-clean
@@ -132,6 +170,7 @@ verify-format: ## Go files are gofmt-clean
 .PHONY: lint
 lint: $(LINT) lint-scripts ## Linters, import rules included
 	$(LINT) run ./...
+	cd hack/release && $(LINT) run -c ../../.golangci.yml ./...
 
 .PHONY: lint-scripts
 lint-scripts: ## Scripts, the Vagrantfile and the alerts, by those tools that are installed
