@@ -38,7 +38,7 @@ func TestPrometheusSeesARolloutFromTheCoordinatorThatLeads(t *testing.T) {
 	w.host("cp1", "control-plane", v1alpha1.RoleControlPlane)
 	w.pool("control-plane", planeAt(newK8s))
 	w.pool("workers", workerAt(oldK8s))
-	w.hosts["cp1"].set(func(h *host) { h.hold = true })
+	w.hosts["cp1"].set(func(h *host) { h.Hold = true })
 	w.start()
 	w.untilUpToDate("w1", "w2")
 	has := func(series string) bool { return strings.Contains(w.scrape(), "\n"+series+"\n") }
@@ -49,7 +49,7 @@ func TestPrometheusSeesARolloutFromTheCoordinatorThatLeads(t *testing.T) {
 	})
 	assert.Contains(t, w.scrape(), "\ncontroller_runtime_reconcile_total{", "beside those of the controllers")
 
-	w.hosts["cp1"].set(func(h *host) { h.hold = false })
+	w.hosts["cp1"].set(func(h *host) { h.Hold = false })
 	w.untilUpToDate("cp1")
 	w.edit("workers", func(d *v1alpha1.MachineDeployment) { d.Spec.Template.Spec.Versions.Kubelet = newK8s })
 	w.untilUpToDate("w1", "w2")
