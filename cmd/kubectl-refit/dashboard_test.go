@@ -119,7 +119,7 @@ func TestAPersonAtTheDashboardSeesMachinesAndChangesAndWhy(t *testing.T) {
 	press := func(keys ...string) { t.Helper(); require.NoError(t, page.Press(t.Context(), keys...)) }
 	shows(`document.querySelectorAll("[role=option]").length`, "4")
 	shows(`document.getElementById("namespace").textContent`, b.namespace)
-	shows(`document.querySelector("[role=group][aria-label]").getAttribute("aria-label")`, "kubernetes.io/hostname")
+	shows(`document.querySelector("#grid [role=group]").getAttribute("aria-label")`, "kubernetes.io/hostname")
 
 	m := b.m(s.name("w1"))
 	m.Status.Phase = v1alpha1.PhaseDraining

@@ -35,7 +35,7 @@ func New(machines int, now time.Time) *Fleet {
 	workers := machines - controllers
 	for i := range controllers {
 		m := f.machine(fmt.Sprintf("cp-%d", i+1), "control-plane", v1alpha1.RoleControlPlane, fmt.Sprintf("rack-%d", i%zones+1))
-		f.done(m, 20*time.Hour-time.Duration(i)*20*time.Minute)
+		f.done(m, 12*time.Hour-time.Duration(i)*20*time.Minute)
 	}
 	for i := range workers {
 		m := f.machine(fmt.Sprintf("worker-%d", i+1), "workers", v1alpha1.RoleWorker, fmt.Sprintf("rack-%d", i*zones/max(1, workers)+1))
@@ -65,6 +65,7 @@ func (f *Fleet) machine(name, pool string, role v1alpha1.Role, rack string) *v1a
 	m := &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name, UID: types.UID("uid-" + name), Generation: 1, Labels: map[string]string{"pool": pool}}}
 	m.Spec.Roles = []v1alpha1.Role{role}
 	m.Spec.Versions = &v1alpha1.Versions{Kubelet: newer}
+	m.Status.NodeRef = &v1alpha1.NodeRef{Name: name, UID: "node-" + name}
 	m.Status.Host = &v1alpha1.HostIdentity{MachineID: name}
 	m.Status.Versions = &v1alpha1.ObservedVersions{Kubelet: older, ContainerRuntime: &v1alpha1.ObservedRuntime{Name: "containerd", Version: "1.7.35", Text: "containerd://1.7.35"}}
 	m.Status.OS = &v1alpha1.ObservedOS{PrettyName: "Debian GNU/Linux 12 (bookworm)", Kernel: "6.1.0-25-amd64"}

@@ -89,12 +89,14 @@ function why(m) {
   if (e.message) out.push(h("p", {}, e.reason ? `${e.reason}: ${e.message}` : e.message));
   for (const command of e.type ?? []) out.push(h("pre", {}, command));
   if (e.coordinator) out.push(h("p", {}, `The coordinator's last word is ${e.coordinator.reason}: ${e.coordinator.message}`));
-  if (e.inFlight?.length) out.push(h("p", {}, "In flight: ", e.inFlight.map((i) => `${i.machine} (${i.state}, ${ago(i.since)})`).join(", ")));
+  if (e.inFlight?.length) out.push(h("p", {}, "In flight: ", some(e.inFlight.map((i) => `${i.machine} (${i.state}, ${ago(i.since)})`))));
   const vetoes = e.gates.filter((g) => !g.passes).length;
   out.push(h("details", { open: vetoes > 0 && e.standing === "Waiting" }, h("summary", { "data-keep": "gates" }, `${vetoes} of ${e.gates.length} gates say no`),
     table("Gates", ["Gate", "Verdict", "Reason"], e.gates.map((g) => [g.gate, g.passes ? "✓ pass" : "✕ veto", g.passes ? "" : `${g.reason}: ${g.message}`]))));
   return out;
 }
+
+const some = (all) => (all.length > 10 ? `${all.slice(0, 8).join(", ")} and ${all.length - 8} more` : all.join(", "));
 
 function findings(m) {
   if (!m.findings?.length) return [];
