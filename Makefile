@@ -136,6 +136,10 @@ golden: ## Rewrite the golden files; read the diff
 	UPDATE_GOLDEN=1 go test ./cli/... ./coordinator/... ./pkg/...
 
 ##@ Generated files and checks
+.PHONY: screenshots
+screenshots: ## The pictures of docs/images, by a real Chromium (apt-get install chromium), and what it measured
+	go run ./test/screenshots --out docs/images
+
 .PHONY: generate
 generate: generate-deepcopy generate-crds generate-rbac generate-chart ## Regenerate everything that is generated
 
