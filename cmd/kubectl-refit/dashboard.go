@@ -121,7 +121,7 @@ func (o *dashboardOptions) watch(ctx context.Context, config *rest.Config, hub *
 		if err != nil {
 			return nil, explained(fmt.Errorf("watching what the page shows: %w", err))
 		}
-		events, err := informer.AddEventHandler(feed(hub))
+		events, err := informer.AddEventHandler(feedDashboard(hub))
 		if err != nil {
 			return nil, fmt.Errorf("watching what the page shows: %w", err)
 		}
@@ -133,8 +133,8 @@ func (o *dashboardOptions) watch(ctx context.Context, config *rest.Config, hub *
 	return known, nil
 }
 
-// feed hands what a watch brings to the hub.
-func feed(hub *dashboard.Hub) toolscache.ResourceEventHandler {
+// feedDashboard hands what a watch brings to the hub.
+func feedDashboard(hub *dashboard.Hub) toolscache.ResourceEventHandler {
 	put := func(o any) {
 		if o, ok := o.(client.Object); ok {
 			hub.Put(o)
