@@ -16,6 +16,7 @@ VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev
 LDFLAGS  := -s -w -X github.com/refit-dev/refit/pkg/version.Version=$(VERSION)
 ARCH     ?= $(shell go env GOARCH)
 IMAGE    ?= refit-coordinator:$(VERSION)
+AGENT_IMAGE ?= refit-agent:$(VERSION)
 PROGRAMS := refit-agent refit-executor refit-coordinator kubectl-refit
 
 ##@ Everything at once
@@ -39,9 +40,17 @@ build: ## Build the programs into bin/
 	go build -ldflags '$(LDFLAGS)' -o $(BIN)/ $(addprefix ./cmd/,$(PROGRAMS))
 
 .PHONY: image
-image: ## The coordinator's image IMAGE for ARCH as an archive in dist/; no container engine is needed
+image: image-coordinator image-agent ## Both images for ARCH as archives in dist/; no container engine is needed
+
+.PHONY: image-coordinator
+image-coordinator: ## The coordinator's image IMAGE
 	GOARCH=$(ARCH) go build -ldflags '$(LDFLAGS)' -o dist/linux-$(ARCH)/refit-coordinator ./cmd/refit-coordinator
 	go run ./hack/image --program dist/linux-$(ARCH)/refit-coordinator --tag $(IMAGE) --arch $(ARCH) --out dist/refit-coordinator-$(ARCH).tar
+
+.PHONY: image-agent
+image-agent: ## The image AGENT_IMAGE of agent and executor, for the agents' DaemonSet
+	GOARCH=$(ARCH) go build -ldflags '$(LDFLAGS)' -o dist/linux-$(ARCH)/ ./cmd/refit-agent ./cmd/refit-executor
+	go run ./hack/image --program dist/linux-$(ARCH)/refit-agent,dist/linux-$(ARCH)/refit-executor --user 0:0 --tag $(AGENT_IMAGE) --arch $(ARCH) --out dist/refit-agent-$(ARCH).tar
 
 .PHONY: fleet
 fleet: ## Build the test fleet's program and the demo

@@ -36,10 +36,16 @@ func (c Config) withDefaults() Config {
 
 // LoadConfig reads a configuration file. A field or a file that is not there or empty stands for its default.
 func LoadConfig(path string) (Config, error) {
+	config, err := ReadConfig(path)
+	return config.withDefaults(), err
+}
+
+// ReadConfig is LoadConfig without the defaults.
+func ReadConfig(path string) (Config, error) {
 	var config Config
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return config.withDefaults(), nil
+		return config, nil
 	}
 	if err != nil {
 		return config, fmt.Errorf("reading the agent's configuration: %w", err)
@@ -47,5 +53,5 @@ func LoadConfig(path string) (Config, error) {
 	if err := yaml.UnmarshalStrict(text, &config); err != nil {
 		return config, fmt.Errorf("reading %s: %w: known fields are kubeconfig, namespace, machine and executor", path, err)
 	}
-	return config.withDefaults(), nil
+	return config, nil
 }

@@ -8,3 +8,8 @@ import "embed"
 //
 //go:embed crds policy coordinator
 var Manifests embed.FS
+
+// DaemonSet are the YAML files of the agent's form as a pod on every host, which go on top of Manifests.
+//
+//go:embed daemonset
+var DaemonSet embed.FS

@@ -11,6 +11,7 @@ import (
 	"github.com/refit-dev/refit/agent/host/hostfake"
 	"github.com/refit-dev/refit/agent/store"
 	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/pkg/hostpolicy"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
@@ -76,8 +77,11 @@ func TestDriftOfSourcesAndHoldsIsRepaired(t *testing.T) {
 	b.host.Packages["kubelet"] = hostfake.Package{Version: newKubernetes + "-1.1", State: "installed"}
 	require.Len(t, kept.Unmet(observe(), spec), 2)
 
+	facts := observe()
+	b.host.Policy = rules(hostpolicy.Policy{Sources: hostpolicy.Sources{Allow: []string{"mirror"}}}) // else no source of the host's is at that place any more
+	facts.Policy = b.host.Policy
 	plan, err := upgrade.NewPlan(upgrade.PlanInput{
-		Machine: "w1", Spec: spec, Facts: observe(), Kept: kept,
+		Machine: "w1", Spec: spec, Facts: facts, Kept: kept,
 		Assignment: v1alpha1.Assignment{ID: "2-b", Type: v1alpha1.OperationRepair, Target: v1alpha1.Target{OS: true}},
 	})
 	require.NoError(t, err)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/refit-dev/refit/agent/host/files"
 )
 
 // LockedError says that another executor works on this host.
@@ -30,10 +32,10 @@ const lockPoll = 100 * time.Millisecond
 
 // acquire waits up to a while for the lock.
 func acquire(ctx context.Context, path string, wait time.Duration) (*Lock, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := files.PrivateDir(filepath.Dir(path)); err != nil { // whoever made it: plans and backups are in it
 		return nil, fmt.Errorf("creating the directory of the lock: %w", err)
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("opening the lock: %w", err)
 	}

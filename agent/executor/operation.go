@@ -78,6 +78,10 @@ func (o *operation) prepare(ctx context.Context) error {
 	if err != nil {
 		return o.refuse("FactsUnavailable", fmt.Errorf("reading the facts of the host: %w", err))
 	}
+	facts.Policy = o.Host.Policy.Read()
+	if blocked := upgrade.IsBlocked(upgrade.JudgePlan(facts, rec.Operation.Plan)); blocked != nil {
+		return o.refuse(blocked.Reason, errors.New(blocked.Message))
+	}
 	before := baseline(facts, steps.Touched(rec.Operation.Plan))
 	host := o.Host
 	before.Down = steps.Down(ctx, &host, rec.Operation.Plan, o.Poll)

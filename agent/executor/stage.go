@@ -11,6 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/refit-dev/refit/agent/executor/steps"
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
@@ -44,6 +45,14 @@ type Stager struct {
 	Kubeadm  StageKubeadm
 	// Hooks of the host's owner; nil where none are looked at.
 	Hooks StageHooks
+	// Policy of the host's owner; nil where none is looked at, as where the plan is judged once more later.
+	Policy  steps.Policy
+	Sources StageSources
+}
+
+// StageSources are the package sources of the host.
+type StageSources interface {
+	Sources(ctx context.Context, packages []string) ([]upgrade.SourceFacts, error)
 }
 
 // StageHooks looks whether a hook could be run.
@@ -70,7 +79,12 @@ func (r StageResult) Refused() bool {
 // Stage stages a plan. A refusal that only another spec or another host can lift is a
 // finding; an error may pass by itself.
 func (s Stager) Stage(ctx context.Context, plan upgrade.Plan) (StageResult, error) {
-	result := StageResult{Findings: s.hooks(plan)}
+	result := StageResult{}
+	outside, err := s.outside(ctx, plan)
+	if err != nil {
+		return result, err
+	}
+	result.Findings = append(outside, s.hooks(plan)...)
 	if plan.Stage == nil || result.Refused() {
 		return result, nil
 	}
@@ -96,6 +110,25 @@ func (s Stager) Stage(ctx context.Context, plan upgrade.Plan) (StageResult, erro
 		}
 	}
 	return result, nil
+}
+
+// outside is what the owner of the host does not allow, by the file as it is now: nothing is
+// fetched for a plan that would be refused once the node is drained for it.
+func (s Stager) outside(ctx context.Context, plan upgrade.Plan) ([]upgrade.Finding, error) {
+	if s.Policy == nil {
+		return nil, nil
+	}
+	facts := upgrade.Facts{Policy: s.Policy.Read()}
+	if slices.ContainsFunc(plan.Steps, func(step upgrade.Step) bool { return step.Kind == upgrade.StepSwitchSource }) {
+		var err error
+		if facts.Packages.Sources, err = s.Sources.Sources(ctx, nil); err != nil {
+			return nil, fmt.Errorf("reading the package sources of this host: %w", err)
+		}
+	}
+	if blocked := upgrade.IsBlocked(upgrade.JudgePlan(facts, plan)); blocked != nil {
+		return []upgrade.Finding{refusal(blocked.Reason, errors.New(blocked.Message))}, nil
+	}
+	return nil, nil
 }
 
 // hooks that could not be run are found before a node is drained for them.

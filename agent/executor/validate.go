@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/refit-dev/refit/agent/executor/journal"
 	"github.com/refit-dev/refit/agent/executor/steps"
@@ -23,6 +25,10 @@ var (
 	unitName       = regexp.MustCompile(`^[a-z0-9][a-z0-9@_.-]*\.service$`)
 	hookName       = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?$`) // as admission has it
 	k8sVersion     = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*$`)
+	sourcePath     = regexp.MustCompile(`^/etc/(apt/sources\.list|apt/sources\.list\.d/[^/]+\.(list|sources)|(yum\.|zypp/)repos\.d/[^/]+\.repo)$`)
+	keyringName    = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`) // as admission has it
+	sourceWord     = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._/-]{0,63}|/)$`)          // as admission has it
+	newSource      = regexp.MustCompile(`^https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._~:+%/-]*)?$`)
 	preflightID    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 )
 
@@ -85,11 +91,7 @@ func validStep(s upgrade.Step) error {
 	case upgrade.StepKubeadmRenewCertificates:
 		return validRenewal(s.Renewal)
 	case upgrade.StepGuardEtcd:
-		for _, id := range s.Accept {
-			if err := match("finding to accept", id, preflightID); err != nil {
-				return err
-			}
-		}
+		return validAccepted(s.Accept)
 	case upgrade.StepRestartStaticPod:
 		if !steps.StaticPod(s.Pod) {
 			return fmt.Errorf("%q is no component of a control plane", s.Pod)
@@ -102,6 +104,15 @@ func validStep(s upgrade.Step) error {
 		return match("unit", steps.StoppedUnit(s), unitName)
 	case upgrade.StepRunHook:
 		return match("hook", s.Hook, hookName)
+	}
+	return nil
+}
+
+func validAccepted(findings []string) error {
+	for _, id := range findings {
+		if err := match("finding to accept", id, preflightID); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -148,13 +159,26 @@ func validSource(s *upgrade.SourceChange) error {
 	if s == nil {
 		return errors.New("no source is named")
 	}
-	if path.Clean(s.File) != s.File || !strings.HasPrefix(s.File, "/etc/") {
-		return fmt.Errorf("source file %q is not a plain path below /etc", s.File)
+	if !sourcePath.MatchString(s.File) || path.Clean(s.File) != s.File {
+		return fmt.Errorf("source file %q is not one of a package manager's", s.File)
 	}
 	for _, uri := range []string{s.From, s.To} {
-		if strings.ContainsAny(uri, " \t\r\n\"'`$\\") {
+		if strings.ContainsAny(uri, "\"'`\\") || strings.ContainsFunc(uri, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
 			return fmt.Errorf("source URI %q has characters that none has", uri)
 		}
+	}
+	if s.SignedBy != "" {
+		if err := match("keyring", s.SignedBy, keyringName); err != nil {
+			return err
+		}
+	}
+	for _, word := range slices.Concat(s.Suites, s.Components) {
+		if err := match("suite or component", word, sourceWord); err != nil {
+			return err
+		}
+	}
+	if s.From == "" && !newSource.MatchString(s.To) {
+		return fmt.Errorf("source URI %q: a new source is an http or https URI without credentials and query", s.To)
 	}
 	return nil
 }
@@ -163,7 +187,7 @@ func validFile(f *upgrade.FileChange) error {
 	switch {
 	case f == nil:
 		return errors.New("no file is named")
-	case !steps.ManagedPath(f.Path):
+	case !steps.PlannedPath(f.Path):
 		return fmt.Errorf("file %q is not one that a plan may write", f.Path)
 	case f.Mode&^0o777 != 0:
 		return fmt.Errorf("mode %#o of %s is not allowed", f.Mode, f.Path)

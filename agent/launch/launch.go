@@ -149,7 +149,7 @@ func (x *Executor) makeRoom(ctx context.Context, unit, output string) error {
 			return fmt.Errorf("ending an earlier probe: %w", err)
 		}
 	}
-	if err := os.MkdirAll(x.RunDir, 0o700); err != nil {
+	if err := files.PrivateDir(x.RunDir); err != nil {
 		return fmt.Errorf("making %s: %w", x.RunDir, err)
 	}
 	return files.Remove(output)

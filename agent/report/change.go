@@ -60,7 +60,7 @@ func own(s v1alpha1.MachineStatus) v1alpha1.MachineStatus {
 	out := v1alpha1.MachineStatus{
 		Host: s.Host, Versions: s.Versions, OS: s.OS, Kubelet: s.Kubelet, Plan: s.Plan, Accepted: s.Accepted,
 		HostFailure: s.HostFailure, PassedMinors: s.PassedMinors, RequestedAPIs: s.RequestedAPIs,
-		Etcd: s.Etcd, EtcdSnapshot: s.EtcdSnapshot,
+		Etcd: s.Etcd, EtcdSnapshot: s.EtcdSnapshot, CertificateEndTime: s.CertificateEndTime,
 		ObservedGeneration: s.ObservedGeneration, ObservedEpoch: s.ObservedEpoch,
 	}
 	if s.LastOperation != nil {

@@ -75,7 +75,7 @@ func Status(s State) v1alpha1.MachineStatus {
 		// The other machine's plan is not on this one. Its acceptance and outcome stay:
 		// without them its grant, still in the API, would pass for one that never ran.
 		base.Host, base.Versions, base.OS, base.Kubelet, base.Plan = nil, nil, nil, nil, nil
-		base.RequestedAPIs, base.Etcd, base.EtcdSnapshot = nil, nil, nil
+		base.RequestedAPIs, base.Etcd, base.EtcdSnapshot, base.CertificateEndTime = nil, nil, nil, nil
 	}
 	out := v1alpha1.MachineStatus{
 		Host: base.Host, Versions: base.Versions, OS: base.OS, Kubelet: base.Kubelet,
@@ -83,7 +83,7 @@ func Status(s State) v1alpha1.MachineStatus {
 		ObservedGeneration: base.ObservedGeneration,
 		ObservedEpoch:      max(base.ObservedEpoch, s.Epoch),
 		HostFailure:        s.Failure, PassedMinors: s.Passed, RequestedAPIs: base.RequestedAPIs,
-		Etcd: base.Etcd, EtcdSnapshot: base.EtcdSnapshot,
+		Etcd: base.Etcd, EtcdSnapshot: base.EtcdSnapshot, CertificateEndTime: base.CertificateEndTime,
 	}
 	if s.Snapshot != nil {
 		out.EtcdSnapshot = s.Snapshot
@@ -94,6 +94,9 @@ func Status(s State) v1alpha1.MachineStatus {
 		out.OS.Unmet = unmet(s)
 		out.OS.RebootStays = shorten(upgrade.StayingReboot(*s.Facts, s.Rebooted), maxText)
 		out.Etcd = observedEtcd(*s.Facts, base.Etcd)
+		if end, known := s.Facts.FirstCertificateEnd(); known {
+			out.CertificateEndTime = &metav1.Time{Time: end}
+		}
 		if asked, known := s.Facts.RequestedAPIs(); known {
 			out.RequestedAPIs = asked
 		}

@@ -2,6 +2,7 @@ package report_test
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -115,6 +116,29 @@ func TestEarliestCertificateDecides(t *testing.T) {
 			assert.Equal(t, tc.reason, c.Reason)
 		})
 	}
+}
+
+func TestTheFirstEndOfACertificateIsReportedAsATime(t *testing.T) {
+	f := facts()
+	end := now.Add(900 * 24 * time.Hour)
+	f.Certs = []upgrade.CertFacts{{Path: "/never", NotAfter: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)}, {Path: "/late", NotAfter: end.Add(time.Hour)}, {Path: "/first", NotAfter: end}}
+	told := report.Status(report.State{Facts: f, Now: now})
+	require.NotNil(t, told.CertificateEndTime)
+	assert.True(t, told.CertificateEndTime.Equal(&metav1.Time{Time: end.Truncate(time.Second)}))
+	assert.Equal(t, report.None, report.Compare(*roundTripped(t, told), told), "what the API server gives back is the same")
+
+	f.Certs = nil
+	assert.Equal(t, told.CertificateEndTime, report.Status(report.State{Base: told, Facts: f, Now: now}).CertificateEndTime, "nobody could look")
+	assert.Nil(t, report.Status(report.State{Base: told, NewHost: true, Now: now}).CertificateEndTime, "it is another host's")
+}
+
+func roundTripped(t *testing.T, s v1alpha1.MachineStatus) *v1alpha1.MachineStatus {
+	t.Helper()
+	text, err := json.Marshal(s)
+	require.NoError(t, err)
+	out := &v1alpha1.MachineStatus{}
+	require.NoError(t, json.Unmarshal(text, out))
+	return out
 }
 
 func TestWhatSpecWantsRenewedIsSaidByTheConditionAndIsNoDrift(t *testing.T) {

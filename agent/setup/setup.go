@@ -3,16 +3,13 @@ package setup
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/client-go/rest"
 
 	"github.com/refit-dev/refit/agent"
 	"github.com/refit-dev/refit/agent/host/systemd"
@@ -55,19 +52,20 @@ func (p Paths) withDefaults() Paths {
 	return p
 }
 
-// joinRetry is how often an agent looks for the kubeconfig of a host that has not joined a cluster yet.
-const joinRetry = 30 * time.Second
-
 // Run puts an agent together and works until the context ends.
 func Run(ctx context.Context, config agent.Config, paths Paths) error {
 	paths = paths.withDefaults()
+	return run(ctx, config, paths, func(ctx context.Context) (*session, error) { return connect(ctx, config, paths) })
+}
+
+func run(ctx context.Context, config agent.Config, paths Paths, begin func(context.Context) (*session, error)) error {
 	release, err := alone(ctx, paths)
 	if err != nil {
 		return err
 	}
 	defer release()
-	client, err := awaitClient(ctx, config)
-	if err != nil || client == nil {
+	session, err := begin(ctx)
+	if err != nil || session == nil {
 		return err
 	}
 	units := systemd.New()
@@ -85,7 +83,7 @@ func Run(ctx context.Context, config agent.Config, paths Paths) error {
 		return err
 	}
 	deps := agent.Deps{
-		API: client, Store: state, Files: files, UnitEvents: systemd.Changes(ctx, agent.Units...),
+		API: session.client, Store: state, Files: files, UnitEvents: systemd.Changes(ctx, agent.Units...),
 		Executor: &launch.Executor{Units: units, Program: program, RunDir: paths.Run},
 		Hold:     agent.HoldFile(filepath.Join(paths.Etc, "hold")), PackageLock: agent.PackageLock(paths.Root),
 		LockReleased: agent.LockReleased(paths.Root),
@@ -96,7 +94,7 @@ func Run(ctx context.Context, config agent.Config, paths Paths) error {
 	if deps.BootID, err = readID(paths.BootID); err != nil {
 		return err
 	}
-	return runBoth(ctx, agent.New(deps), client)
+	return runAll(ctx, agent.New(deps), session)
 }
 
 // fileEvents watches the directories of the host. That of the hold file is made when it
@@ -108,48 +106,18 @@ func fileEvents(ctx context.Context, state *store.Store, paths Paths) (<-chan st
 	return agent.FileEvents(ctx, append([]string{state.JournalDir(), paths.Etc}, agent.HostDirs(paths.Root)...)...)
 }
 
-func runBoth(ctx context.Context, a *agent.Agent, client *watch.Client) error {
+// runAll runs what follows the Machine, what keeps the token fresh, and the agent.
+func runAll(ctx context.Context, a *agent.Agent, s *session) error {
 	ctx, stop := context.WithCancel(ctx)
-	var watching sync.WaitGroup
-	watching.Go(func() { (&watch.Watcher{Client: client, Busy: a.Busy}).Run(ctx, a.Events()) })
+	var beside sync.WaitGroup
+	beside.Go(func() { (&watch.Watcher{Client: s.client, Busy: a.Busy}).Run(ctx, a.Events()) })
+	if s.renewer != nil {
+		beside.Go(func() { s.renewer.Run(ctx) })
+	}
 	err := a.Run(ctx)
 	stop()
-	watching.Wait()
+	beside.Wait()
 	return err
-}
-
-// awaitClient waits for the host to join its cluster; nil without an error says that the context ended before.
-func awaitClient(ctx context.Context, config agent.Config) (*watch.Client, error) {
-	log := logr.FromContextOrDiscard(ctx)
-	for said := false; ; said = true {
-		rest, err := watch.LoadConfig(config.Kubeconfig)
-		if err == nil {
-			return newClient(ctx, rest, config)
-		}
-		if !errors.Is(err, watch.ErrNoKubeconfig) {
-			return nil, err
-		}
-		if !said {
-			log.Info("Waiting for the host to join its cluster", "reason", err.Error())
-		}
-		select {
-		case <-ctx.Done():
-			return nil, nil
-		case <-time.After(joinRetry):
-		}
-	}
-}
-
-func newClient(ctx context.Context, rest *rest.Config, config agent.Config) (*watch.Client, error) {
-	name := config.Machine
-	if name == "" {
-		var err error
-		if name, err = watch.NodeName(rest); err != nil {
-			return nil, err
-		}
-	}
-	logr.FromContextOrDiscard(ctx).Info("Starting", "machine", name, "namespace", config.Namespace, "server", rest.Host)
-	return watch.NewClient(rest, config.Namespace, name)
 }
 
 // ExecutorPath is where refit-executor is: as configured, else beside this program.

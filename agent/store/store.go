@@ -146,6 +146,9 @@ func (s *Store) Known(grantID string) (bool, error) {
 
 // MakeDirs makes the directories that are watched, so that they can be before anything is in them.
 func (s *Store) MakeDirs() error {
+	if err := files.PrivateDir(s.dir); err != nil {
+		return fmt.Errorf("making the state directory: %w", err)
+	}
 	for _, dir := range []string{"plans", "accepting", "operations", "journal"} {
 		if err := os.MkdirAll(filepath.Join(s.dir, dir), dirMode); err != nil {
 			return fmt.Errorf("making the state directory: %w", err)

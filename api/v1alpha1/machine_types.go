@@ -43,7 +43,7 @@ type MachineList struct {
 }
 
 // MachineStatus has two writers. The agent owns host, versions, os, kubelet, plan,
-// accepted, lastOperation, hostFailure, passedMinors, requestedAPIs, etcd, etcdSnapshot, observedGeneration, observedEpoch and the
+// accepted, lastOperation, hostFailure, passedMinors, requestedAPIs, etcd, etcdSnapshot, certificateEndTime, observedGeneration, observedEpoch and the
 // conditions of AgentConditions. The coordinator owns the rest.
 type MachineStatus struct {
 	// Host identifies the machine behind the name. Written by the agent.
@@ -89,6 +89,9 @@ type MachineStatus struct {
 	// EtcdSnapshot is the newest verified snapshot of etcd that Refit took on this host. Written by the agent.
 	// +optional
 	EtcdSnapshot *EtcdSnapshot `json:"etcdSnapshot,omitempty"`
+	// CertificateEndTime is when the first certificate ends that the host's programs read. Written by the agent.
+	// +optional
+	CertificateEndTime *metav1.Time `json:"certificateEndTime,omitempty"`
 	// ObservedGeneration is the spec generation that the plan is for. Written by the agent.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`

@@ -206,7 +206,8 @@ type KubeletSpec struct {
 	// Configuration holds fields of kubelet.config.k8s.io/v1beta1 KubeletConfiguration, written as a drop-in file that wins over
 	// the kubelet's own configuration. Maps are merged key by key, lists are replaced. It needs kubelet v1.28 or newer.
 	// Fields that the hop's kubelet does not have are refused, and so are staticPodPath, staticPodURL, staticPodURLHeader,
-	// authentication, authorization, containerRuntimeEndpoint, imageServiceEndpoint, those that begin with tls, and a healthzPort of 0.
+	// authentication, authorization, containerRuntimeEndpoint, imageServiceEndpoint, volumePluginDir, a readOnlyPort other than 0, those that begin
+	// with tls (unless the policy of the host allows them), and a healthzPort of 0.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless

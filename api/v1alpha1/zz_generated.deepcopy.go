@@ -778,6 +778,10 @@ func (in *MachineStatus) DeepCopyInto(out *MachineStatus) {
 		*out = new(EtcdSnapshot)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.CertificateEndTime != nil {
+		in, out := &in.CertificateEndTime, &out.CertificateEndTime
+		*out = (*in).DeepCopy()
+	}
 	if in.NodeRef != nil {
 		in, out := &in.NodeRef, &out.NodeRef
 		*out = new(NodeRef)

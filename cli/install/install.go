@@ -68,14 +68,17 @@ func (i *Installer) awaitCRDs(ctx context.Context, objects []*unstructured.Unstr
 	return nil
 }
 
-// AwaitAvailable waits until each Deployment has rolled out and is available.
+// AwaitAvailable waits until each Deployment has rolled out and is available, and each
+// DaemonSet has a ready pod on every host.
 func (i *Installer) AwaitAvailable(ctx context.Context, objects []*unstructured.Unstructured) error {
+	ready := map[string]func(*unstructured.Unstructured) (bool, string){"Deployment": rolledOut, "DaemonSet": everywhere}
 	for _, o := range objects {
-		if o.GetKind() != "Deployment" {
+		done := ready[o.GetKind()]
+		if done == nil {
 			continue
 		}
 		i.say("waiting for %s", title(o))
-		if err := i.await(ctx, o, rolledOut); err != nil {
+		if err := i.await(ctx, o, done); err != nil {
 			return fmt.Errorf("%w%s", err, i.podTroubles(ctx, o))
 		}
 		i.say("%s is available", title(o))

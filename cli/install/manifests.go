@@ -72,30 +72,46 @@ func decode(text []byte) ([]*unstructured.Unstructured, error) {
 
 // SetImage sets the coordinator's image in its Deployment. It is an error when no container has it.
 func SetImage(objects []*unstructured.Unstructured, image string) error {
+	return setImage(objects, "Deployment", imageName, image)
+}
+
+func setImage(objects []*unstructured.Unstructured, kind, repository, image string) error {
+	err := editContainers(objects, kind, func(c map[string]any) bool {
+		old, _ := c["image"].(string)
+		if repositoryName(old) != repository {
+			return false
+		}
+		c["image"] = image
+		return true
+	})
+	if err != nil {
+		return fmt.Errorf("the manifests have no %s with an image named %s: %w", kind, repository, err)
+	}
+	return nil
+}
+
+// editContainers changes containers of a kind of workload. It is an error when none was changed.
+func editContainers(objects []*unstructured.Unstructured, kind string, edit func(container map[string]any) bool) error {
 	found := false
 	for _, o := range objects {
-		if o.GetKind() != "Deployment" {
+		if o.GetKind() != kind {
 			continue
 		}
 		containers, _, err := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers")
 		if err != nil {
-			return fmt.Errorf("reading the containers of Deployment %s: %w", o.GetName(), err)
+			return fmt.Errorf("reading the containers of %s: %w", title(o), err)
 		}
 		for _, c := range containers {
-			container, ok := c.(map[string]any)
-			if !ok {
-				continue
-			}
-			if old, _ := container["image"].(string); repositoryName(old) == imageName {
-				container["image"], found = image, true
+			if container, ok := c.(map[string]any); ok && edit(container) {
+				found = true
 			}
 		}
 		if err := unstructured.SetNestedSlice(o.Object, containers, "spec", "template", "spec", "containers"); err != nil {
-			return fmt.Errorf("setting the image of Deployment %s: %w", o.GetName(), err)
+			return fmt.Errorf("changing the containers of %s: %w", title(o), err)
 		}
 	}
 	if !found {
-		return fmt.Errorf("the manifests have no Deployment with an image named %s", imageName)
+		return errors.New("no container was changed")
 	}
 	return nil
 }

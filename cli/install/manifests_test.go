@@ -59,6 +59,6 @@ func TestTheShippedManifestsCanBeRead(t *testing.T) {
 		kinds[o.GetKind()]++
 	}
 	assert.Equal(t, 4, kinds["CustomResourceDefinition"])
-	assert.Equal(t, 2, kinds["ValidatingAdmissionPolicy"])
-	assert.Equal(t, 2, kinds["ValidatingAdmissionPolicyBinding"])
+	assert.Equal(t, 5, kinds["ValidatingAdmissionPolicy"])
+	assert.Equal(t, 5, kinds["ValidatingAdmissionPolicyBinding"])
 }

@@ -37,6 +37,33 @@ func TestAnImageThatNobodyCanPullIsRefusedBeforeAnythingIsApplied(t *testing.T) 
 		"refit-coordinator", "refit-coordinator:dev", "localhost:5000/refit-coordinator:v1", "refit.dev/refit-coordinator:dev",
 		"registry.example.com/a/b/refit-coordinator:v1@sha256:" + strings.Repeat("a", 64),
 	} {
-		assert.NoError(t, checkImage(image), image)
+		assert.NoError(t, checkImage("coordinator", image), image)
+	}
+}
+
+func TestTheFormOfTheAgentsIsSaidInFull(t *testing.T) {
+	for args, says := range map[string]string{
+		"--agent pod":                                       "none of systemd and daemonset",
+		"--agent daemonset":                                 "--agent-image is required",
+		"--agent daemonset --agent-image a_B:":              "is no image name",
+		"--agent-image refit-agent:v1":                      "is of --agent daemonset",
+		"--agent systemd --agent-image refit-agent:v1":      "is of --agent daemonset",
+		"--part workload --agent daemonset --agent-image a": "is for one cluster",
+		"--agent daemonset --agent-image refit-agent:v1 ":   "",
+	} {
+		var out bytes.Buffer
+		root := newRoot(streams{out: &out, err: &out})
+		root.SetArgs(append(strings.Fields(args), "install", "--coordinator-image", "refit-coordinator:v1", "--dry-run"))
+		err := root.Execute()
+		if says == "" {
+			require.NoError(t, err, args)
+			for _, part := range []string{"--agent-identity=ServiceAccount", "image: refit-agent:v1", "pod-security.kubernetes.io/enforce: privileged"} {
+				assert.Contains(t, out.String(), part)
+			}
+			continue
+		}
+		require.ErrorContains(t, err, says, args)
+		assert.Equal(t, usage.ExitCode, exitCode(err), args)
+		assert.Empty(t, out.String(), args)
 	}
 }

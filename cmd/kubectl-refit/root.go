@@ -62,7 +62,7 @@ func newRoot(s streams) *cobra.Command {
 	c.flags.AddFlags(root.PersistentFlags())
 	root.PersistentFlags().Lookup("namespace").Usage = "Namespace of the Machines (default " + defaultNamespace + ")"
 	root.AddCommand(newPause(c), newResume(c), newAbort(c), newRetry(c), newNext(c), newForget(c), newUndo(c), newHistory(c), newRelease(c), newWhy(c))
-	root.AddCommand(newAdopt(c), newInstall(c), newUninstall(c), newStatus(c), newPlan(c), newSimulate(c), newForecast(c), newDrain(c), newVersion(c))
+	root.AddCommand(newAdopt(c), newInstall(c), newUninstall(c), newStatus(c), newPlan(c), newSimulate(c), newForecast(c), newDrain(c), newJoinToken(c), newVersion(c))
 	usage.Strict(root)
 	return root
 }

@@ -25,10 +25,14 @@ func newUninstall(c *command) *cobra.Command {
 	o := &uninstallOptions{command: c}
 	cmd := &cobra.Command{
 		Use:   "uninstall",
-		Short: "Take Refit out of the cluster; no host is changed",
+		Short: "Take Refit out of the cluster; what runs on the hosts stays as it is",
 		Long: `Deletes the coordinator and the admission policies, and takes Refit's marks off the Nodes. Machines, pools, their CRDs and
 the namespaces stay unless --delete-data is given, now or later. Refused while a machine is in flight:
-its node may be cordoned, and only the coordinator gives it back.`,
+its node may be cordoned, and only the coordinator gives it back.
+
+Where the agents are a DaemonSet, each host also gives up the executor and refit-resume.service that
+its pod had installed, and with --delete-data the record of its operations: what is left there are the
+empty directories /var/lib/refit and /etc/refit. A host that cannot run a pod now is named.`,
 		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
@@ -39,6 +43,10 @@ its node may be cordoned, and only the coordinator gives it back.`,
 
 func (o *uninstallOptions) run(ctx context.Context) error {
 	objects, err := install.Load(deploy.Manifests)
+	if err != nil {
+		return err
+	}
+	pods, err := install.Load(deploy.DaemonSet)
 	if err != nil {
 		return err
 	}
@@ -58,6 +66,16 @@ func (o *uninstallOptions) run(ctx context.Context) error {
 	}
 	kube, err := o.kube()
 	if err != nil {
+		return err
+	}
+	if err := i.LeaveHosts(ctx, pods, o.data); err != nil {
+		return err
+	}
+	there, err := i.Remaining(ctx, pods)
+	if err != nil {
+		return err
+	}
+	if err := i.Delete(ctx, there); err != nil {
 		return err
 	}
 	if err := o.delete(ctx, i, objects); err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
@@ -23,13 +24,15 @@ func rootCommand() *cobra.Command {
 		SilenceErrors: true,
 	}
 	cmd.PersistentFlags().String("config", agent.DefaultConfigFile, "file that binds the host to a cluster")
-	cmd.AddCommand(runCommand(), factsCommand(), planCommand(), applyCommand(openHost), operationsCommand(), versionCommand())
+	cmd.AddCommand(runCommand(), factsCommand(), planCommand(), applyCommand(openHost), operationsCommand(), joinCommand(), leaveCommand(), waitCommand(), versionCommand())
 	usage.Strict(cmd)
 	return cmd
 }
 
 func runCommand() *cobra.Command {
 	var level, root string
+	var daemonset bool
+	pod := setup.Pod{Node: os.Getenv("NODE_NAME"), TokenFile: "/token/token", Executor: "/refit-executor"}
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Follow this host's Machine until told to stop",
@@ -39,15 +42,21 @@ func runCommand() *cobra.Command {
 			if err != nil {
 				return usage.Errorf("reading --log-level: %w", err)
 			}
+			klog.SetLogger(log)
+			ctx := logr.NewContext(cmd.Context(), log)
+			if daemonset {
+				return setup.RunPod(ctx, pod)
+			}
 			config, err := loadConfig(cmd)
 			if err != nil {
 				return err
 			}
-			klog.SetLogger(log)
-			return setup.Run(logr.NewContext(cmd.Context(), log), config, setup.PathsUnder(root))
+			return setup.Run(ctx, config, setup.PathsUnder(root))
 		},
 	}
 	cmd.Flags().StringVar(&root, "root", "/", "directory that is the host's root")
+	cmd.Flags().BoolVar(&daemonset, "daemonset", false, "run as a pod of deploy/daemonset: install the executor on the host, and speak to the API server by a token of the node NODE_NAME")
+	cmd.Flags().StringVar(&pod.Namespace, "namespace", "refit", "with --daemonset: namespace of the Machine")
 	cmd.Flags().StringVar(&level, "log-level", "info", "debug, info, warn or error")
 	return cmd
 }

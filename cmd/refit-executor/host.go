@@ -20,6 +20,7 @@ import (
 	"github.com/refit-dev/refit/agent/host/kubeadm"
 	"github.com/refit-dev/refit/agent/host/kubelet"
 	"github.com/refit-dev/refit/agent/host/packages"
+	"github.com/refit-dev/refit/agent/host/policy"
 	"github.com/refit-dev/refit/agent/host/runtime"
 	"github.com/refit-dev/refit/agent/host/systemd"
 )
@@ -59,7 +60,7 @@ func (o *options) host(ctx context.Context, operation string) steps.Host {
 		Units: manager, Boot: boot.Boot{Root: o.root, Rebooter: manager},
 		Runtime: cri, Kubeadm: admin, Kubelet: kubelet.New(o.root, manager),
 		ControlPlane: control, StaticPods: controlplane.Pods{ControlPlane: control, Runtime: cri}, Etcd: etcd.New(o.root), Facts: o.prober(manager),
-		Files: files.Rooted{Root: o.root}, Hooks: hooks.New(o.root),
+		Files: files.Rooted{Root: o.root}, Hooks: hooks.New(o.root), Policy: policy.Policy{Root: o.root},
 		StageDir: packaged.StageDir(), BackupDir: packaged.BackupDir(), HoldPath: facts.HoldPath,
 	}
 }
@@ -76,7 +77,10 @@ func (o *options) stager(ctx context.Context) executor.Stager {
 	cri := o.runtime(ctx)
 	admin := kubeadm.New(o.root)
 	admin.Proxy = cri.Proxy
-	return executor.Stager{Packages: packages.Of(o.root), Images: cri, Kubeadm: admin, Hooks: hooks.New(o.root)}
+	packaged := packages.Of(o.root)
+	return executor.Stager{
+		Packages: packaged, Images: cri, Kubeadm: admin, Hooks: hooks.New(o.root), Policy: policy.Policy{Root: o.root}, Sources: packaged,
+	}
 }
 
 // executor runs operations on the real host.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -25,22 +26,36 @@ func (r *Reconciler) access(ctx context.Context, s *scope) (outcome, error) {
 		}
 		return stop, nil // the change itself brings the next pass
 	}
+	if r.Identity.ServiceAccount() {
+		if err := r.ensureServiceAccount(ctx, s); err != nil {
+			return stop, wrapMachine(s, "writing the ServiceAccount", err)
+		}
+	}
 	if err := r.ensureRole(ctx, s); err != nil {
 		return stop, wrapMachine(s, "writing the Role", err)
 	}
 	return goOn, wrapMachine(s, "writing the RoleBinding", r.ensureRoleBinding(ctx, s))
 }
 
-// AccessName is the name of a machine's Role and RoleBinding.
+// AccessName is the name of a machine's Role, RoleBinding and ServiceAccount.
 func AccessName(machine string) string { return "refit-machine-" + machine }
+
+// ensureServiceAccount makes the account whose token the agent carries. One that a person
+// has deleted is made anew, with another uid: every token of the old one is void.
+func (r *Reconciler) ensureServiceAccount(ctx context.Context, s *scope) error {
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: AccessName(s.key.Name)}}
+	_, err := controllerutil.CreateOrUpdate(ctx, r.Client, account, func() error {
+		never := false // no pod runs as a host
+		account.AutomountServiceAccountToken = &never
+		return ctrl.SetControllerReference(s.machine, account, r.Client.Scheme())
+	})
+	return err //nolint:wrapcheck // wrapped by the caller
+}
 
 func (r *Reconciler) ensureRole(ctx context.Context, s *scope) error {
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: AccessName(s.key.Name)}}
 	_, err := controllerutil.CreateOrUpdate(ctx, r.Client, role, func() error {
-		role.Rules = []rbacv1.PolicyRule{
-			{APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"machines"}, ResourceNames: []string{s.key.Name}, Verbs: []string{"get", "list", "watch"}},
-			{APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"machines/status"}, ResourceNames: []string{s.key.Name}, Verbs: []string{"patch"}},
-		}
+		role.Rules = r.Identity.rules(s.key.Name)
 		return ctrl.SetControllerReference(s.machine, role, r.Client.Scheme())
 	})
 	return err //nolint:wrapcheck // wrapped by the caller
@@ -49,7 +64,7 @@ func (r *Reconciler) ensureRole(ctx context.Context, s *scope) error {
 func (r *Reconciler) ensureRoleBinding(ctx context.Context, s *scope) error {
 	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: AccessName(s.key.Name)}}
 	_, err := controllerutil.CreateOrUpdate(ctx, r.Client, binding, func() error {
-		binding.Subjects = []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "system:node:" + s.key.Name}}
+		binding.Subjects = r.Identity.subjects(s.key)
 		binding.RoleRef = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: AccessName(s.key.Name)}
 		return ctrl.SetControllerReference(s.machine, binding, r.Client.Scheme())
 	})

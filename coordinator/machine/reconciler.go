@@ -24,7 +24,7 @@ type Drainer interface {
 	Forget(grantID string)
 }
 
-// Reconciler leads Machines through the handshake. All fields are needed.
+// Reconciler leads Machines through the handshake. All fields but Identity are needed.
 type Reconciler struct {
 	// Client of the cluster that has the Machines, with a cache.
 	Client client.Client
@@ -50,6 +50,8 @@ type Reconciler struct {
 	Deposed func(error)
 	// OwnPods are the coordinator's own pods: they leave a node last, and stay on the only node that could take them.
 	OwnPods func(*corev1.Pod) bool
+	// Identity of the agents.
+	Identity Identity
 
 	leases leases
 	views  fleet.Views
@@ -66,7 +68,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	err = r.run(ctx, s, []phase{
 		r.finalize, // a deleted Machine goes when its operation has ended
-		r.access,   // finalizer; the agent's Role and RoleBinding
+		r.access,   // finalizer; the agent's Role, RoleBinding and ServiceAccount
 		r.link,     // the Node of the machine, and whether it is still the same one
 		r.forget,   // a person has given up the host in its slot
 		r.retry,    // a new spec or a retry clears failures

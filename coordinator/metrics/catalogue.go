@@ -20,6 +20,7 @@ const (
 	machineVersions    = "refit_machine_versions"
 	machinesWaiting    = "refit_machines_waiting"
 	certificates       = "refit_machines_certificates_expiring"
+	certificateExpiry  = "refit_certificate_expiry_timestamp_seconds"
 	drainsBlocked      = "refit_drains_blocked"
 	slots              = "refit_slots"
 	oldestSlot         = "refit_oldest_slot_reserved_timestamp_seconds"
@@ -44,6 +45,7 @@ func Definitions() []Definition {
 		{machineVersions, Gauge, "Machines by the version that is observed of a component.", []string{"namespace", "component", "version"}},
 		{machinesWaiting, Gauge, "Machines that a gate holds back, by the gate's reason.", []string{"namespace", "reason"}},
 		{certificates, Gauge, "Machines with a certificate that ends soon, has ended, or is due for renewal.", []string{"namespace", "reason"}},
+		{certificateExpiry, Gauge, "When the first certificate of the pool's machines ends; absent where none has told.", pool},
 		{drainsBlocked, Gauge, "Machines whose last drain did not end, or cannot succeed as things are.", []string{"namespace", "reason"}},
 		{slots, Gauge, "Machines in flight, by the state of their slot.", []string{"namespace", "state"}},
 		{oldestSlot, Gauge, "When the slot was reserved that is held longest; absent without slots.", []string{"namespace"}},

@@ -90,13 +90,17 @@ func some() *fleettest.Builder {
 			s.MinAvailable = &three
 		}).
 		Machine("w1", "workers", v1alpha1.RoleWorker, phase(v1alpha1.PhaseReady), with(v1alpha1.ConditionUpToDate, metav1.ConditionTrue, "UpToDate")).
-		Machine("w2", "workers", v1alpha1.RoleWorker, phase(v1alpha1.PhaseApplying), fleettest.InSlot(v1alpha1.DisruptionDrain)).
+		Machine("w2", "workers", v1alpha1.RoleWorker, phase(v1alpha1.PhaseApplying), fleettest.InSlot(v1alpha1.DisruptionDrain),
+			fleettest.Of(func(m *v1alpha1.Machine) {
+				m.Status.CertificateEndTime = &metav1.Time{Time: fleettest.Now.Add(100 * time.Second)}
+			})).
 		Machine("w3", "workers", v1alpha1.RoleWorker, phase(v1alpha1.PhaseWaiting), with(v1alpha1.ConditionWaiting, metav1.ConditionTrue, "BudgetExhausted"),
 			with(v1alpha1.ConditionForecast, metav1.ConditionFalse, "PDBOverlap")).
 		Machine("w4", "workers", v1alpha1.RoleWorker, with(v1alpha1.ConditionCertificatesExpiring, metav1.ConditionTrue, "ExpiresSoon"),
 			fleettest.Of(func(m *v1alpha1.Machine) {
 				m.Status.RolloutFailure = &v1alpha1.RolloutFailure{Class: "DrainBlocked", Failure: v1alpha1.Failure{Reason: "EvictionBlocked"}}
 				m.Status.Versions.Kubelet = "v1.37.2"
+				m.Status.CertificateEndTime = &metav1.Time{Time: fleettest.Now.Add(time.Hour)}
 			}))
 }
 
@@ -144,6 +148,7 @@ func TestTheFleetIsCountedAsItIsInTheCache(t *testing.T) {
 		},
 		"refit_machines_waiting":                       {`{namespace="refit",reason="BudgetExhausted"} 1`},
 		"refit_machines_certificates_expiring":         {`{namespace="refit",reason="ExpiresSoon"} 1`},
+		"refit_certificate_expiry_timestamp_seconds":   {`{machinedeployment="workers",namespace="refit"} 1.9065457e+09`},
 		"refit_drains_blocked":                         {`{namespace="refit",reason="EvictionBlocked"} 1`, `{namespace="refit",reason="PDBOverlap"} 1`},
 		"refit_slots":                                  {`{namespace="refit",state="Reserved"} 1`},
 		"refit_oldest_slot_reserved_timestamp_seconds": {`{namespace="refit"} 1.906545e+09`},

@@ -49,7 +49,20 @@ func (s *sample) machines() {
 			s.emit(machines, phases[phase], name, string(phase))
 		}
 		s.emit(machinesUpToDate, current, name)
+		if end := firstEnd(p); end != nil {
+			s.c.emit(s.to, certificateExpiry, float64(end.Unix()), s.namespace, name)
+		}
 	}
+}
+
+// firstEnd of a certificate in the pool; nil where no host has told.
+func firstEnd(p *fleet.Pool) (first *metav1.Time) {
+	for _, m := range p.Machines {
+		if end := m.Status.CertificateEndTime; end != nil && (first == nil || end.Before(first)) {
+			first = end
+		}
+	}
+	return first
 }
 
 // phaseOf a machine that nobody has judged yet is Pending.

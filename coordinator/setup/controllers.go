@@ -52,10 +52,11 @@ type parts struct {
 	deposed  func(error)
 	seat     *handover.Seat
 	ownPods  func(*corev1.Pod) bool
+	identity machine.Identity
 	mapper   mapper
 }
 
-func addControllers(ctx context.Context, mgr manager.Manager, nodes cluster.Cluster, end context.CancelCauseFunc) error {
+func addControllers(ctx context.Context, mgr manager.Manager, nodes cluster.Cluster, identity machine.Identity, end context.CancelCauseFunc) error {
 	workload, err := kubernetes.NewForConfig(unthrottled(nodes.GetConfig()))
 	if err != nil {
 		return fmt.Errorf("setting up a client for the nodes: %w", err)
@@ -69,7 +70,7 @@ func addControllers(ctx context.Context, mgr manager.Manager, nodes cluster.Clus
 	}
 	p := &parts{
 		mgr: mgr, nodes: nodes, workload: workload, word: make(chan event.GenericEvent, 1024), answers: make(chan event.GenericEvent, 64),
-		deposed: func(err error) { end(err) }, seat: seat, ownPods: ownPods(mgr, nodes, seat), mapper: mapper{mgr.GetClient()},
+		deposed: func(err error) { end(err) }, seat: seat, ownPods: ownPods(mgr, nodes, seat), identity: identity, mapper: mapper{mgr.GetClient()},
 		ledger: &ledger.Store{Live: mgr.GetAPIReader(), Writer: mgr.GetClient(), Now: metav1.Now},
 	}
 	p.board = &board.Board{Changed: p.tell(ctx)}
@@ -117,7 +118,7 @@ func (p *parts) addMachine() error {
 	r := &machine.Reconciler{
 		Client: p.mgr.GetClient(), Live: p.mgr.GetAPIReader(), Nodes: p.nodes.GetClient(), Workload: p.workload,
 		Ledger: p.ledger, Board: p.board, Drains: p.drains, Forecasts: p.book, Events: p.mgr.GetEventRecorder(appName),
-		Now: time.Now, Deposed: p.deposed, OwnPods: p.ownPods,
+		Now: time.Now, Deposed: p.deposed, OwnPods: p.ownPods, Identity: p.identity,
 	}
 	err := builder.ControllerManagedBy(p.mgr).Named("machine").
 		For(&v1alpha1.Machine{}).

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/refit-dev/refit/coordinator/machine"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -20,6 +21,9 @@ type Options struct {
 	WorkloadKubeconfig string
 	// Namespace of the Machines; empty: all namespaces.
 	Namespace string
+	// AgentIdentity says as whom the agents of hosts come; empty: by the kubelet's certificate, and
+	// by ServiceAccounts where WorkloadKubeconfig is set.
+	AgentIdentity string
 	// LeaderElection is on unless a single coordinator runs by hand.
 	LeaderElection          bool
 	LeaderElectionNamespace string
@@ -35,6 +39,7 @@ func (o *Options) Bind(fs *flag.FlagSet) {
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig of the cluster that has the Machines (default: the cluster this runs in)")
 	fs.StringVar(&o.WorkloadKubeconfig, "workload-kubeconfig", "", "kubeconfig of the cluster that has the Nodes, with --namespace (default: the same cluster)")
 	fs.StringVar(&o.Namespace, "namespace", "refit", "namespace of the Machines; empty for all")
+	fs.StringVar(&o.AgentIdentity, "agent-identity", "", "as whom agents come: Node (the kubelet's certificate), ServiceAccount or Both (default: Node; ServiceAccount with --workload-kubeconfig)")
 	fs.BoolVar(&o.LeaderElection, "leader-elect", true, "let only one of several coordinators lead")
 	fs.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "refit-system", "namespace of the leader's Lease")
 	fs.DurationVar(&o.LeaseDuration, "lease-duration", 30*time.Second, "how long a leader that is gone keeps the others waiting")
@@ -57,6 +62,12 @@ func (o *Options) Validate() error {
 	if o.WorkloadKubeconfig != "" && o.Namespace == "" {
 		errs = append(errs, errors.New("--workload-kubeconfig needs --namespace: the Machines of one namespace belong to one cluster of Nodes"))
 	}
+	if err := o.identity().Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("--agent-identity %w", err))
+	}
+	if o.WorkloadKubeconfig != "" && o.identity().Node() {
+		errs = append(errs, fmt.Errorf("--agent-identity %s: with --workload-kubeconfig the Nodes of the Machines' cluster are other hosts: use %s", o.identity(), machine.IdentityServiceAccount))
+	}
 	if o.LeaderElection && o.LeaderElectionNamespace == "" {
 		errs = append(errs, errors.New("--leader-election-namespace is empty: name the namespace of the Lease, or set --leader-elect=false"))
 	}
@@ -72,6 +83,16 @@ func (o *Options) lease() string {
 		return appName
 	}
 	return appName + "-" + o.Namespace
+}
+
+func (o *Options) identity() machine.Identity {
+	switch {
+	case o.AgentIdentity != "":
+		return machine.Identity(o.AgentIdentity)
+	case o.WorkloadKubeconfig != "":
+		return machine.IdentityServiceAccount
+	}
+	return machine.IdentityNode
 }
 
 // configs returns the client configurations for Machines and for Nodes.

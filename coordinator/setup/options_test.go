@@ -4,6 +4,7 @@ import (
 	"flag"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -18,6 +19,7 @@ func TestABadOptionIsRefusedWithWhatToDo(t *testing.T) {
 		"--leader-election-namespace=":         "name the namespace of the Lease",
 		"--lease-duration=1s":                  "must be 5s or more",
 		"--workload-kubeconfig=w --namespace=": "needs --namespace",
+		"--agent-identity=node":                "is one of Node, ServiceAccount and Both",
 	} {
 		var o Options
 		fs := flag.NewFlagSet("", flag.ContinueOnError)
@@ -38,6 +40,33 @@ func TestEachWorkloadClusterHasALeaderOfItsOwn(t *testing.T) {
 		names[o.lease()] = true
 	}
 	assert.Len(t, names, 3)
+}
+
+// In a management cluster a Node of a host's name is another host, whose kubelet must not
+// come as that host's agent.
+func TestTheKubeletsCertificateCountsOnlyInTheClusterOfItsNodes(t *testing.T) {
+	for name, tc := range map[string]struct {
+		options        Options
+		node, accounts bool
+		refused        bool
+	}{
+		"one cluster":                      {options: Options{}, node: true},
+		"one cluster, agents in pods":      {options: Options{AgentIdentity: "ServiceAccount"}, accounts: true},
+		"one cluster, from one to another": {options: Options{AgentIdentity: "Both"}, node: true, accounts: true},
+		"a management cluster":             {options: Options{WorkloadKubeconfig: "w"}, accounts: true},
+		"a management cluster, by mistake": {options: Options{WorkloadKubeconfig: "w", AgentIdentity: "Both"}, node: true, accounts: true, refused: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.options.LeaseDuration, tc.options.Namespace = time.Minute, "refit"
+			assert.Equal(t, tc.node, tc.options.identity().Node())
+			assert.Equal(t, tc.accounts, tc.options.identity().ServiceAccount())
+			if tc.refused {
+				require.ErrorContains(t, tc.options.Validate(), "other hosts")
+				return
+			}
+			require.NoError(t, tc.options.Validate())
+		})
+	}
 }
 
 func TestAHeartbeatOfANodeBringsNothingAbout(t *testing.T) {

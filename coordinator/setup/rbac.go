@@ -32,7 +32,13 @@ package setup
 // +kubebuilder:rbac:groups=refit.dev,namespace=refit,resources=ledgers,verbs=get;list;watch;create;update
 // +kubebuilder:rbac:groups=apps,namespace=refit,resources=controllerrevisions,verbs=get;list;watch;create;update;delete
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,namespace=refit,resources=roles;rolebindings,verbs=get;list;watch;create;update
+// +kubebuilder:rbac:groups="",namespace=refit,resources=serviceaccounts,verbs=get;list;watch;create;update
 // +kubebuilder:rbac:groups=events.k8s.io,namespace=refit,resources=events,verbs=create;patch
+//
+// An agent renews its own token. The coordinator hands that right out, for which it must have it;
+// deploy/policy/token.yaml refuses it the use:
+//
+// +kubebuilder:rbac:groups="",namespace=refit,resources=serviceaccounts/token,verbs=create
 //
 // In its own namespace, the lead:
 //

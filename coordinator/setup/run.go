@@ -65,7 +65,7 @@ func RunWith(ctx context.Context, o Options, log logr.Logger, machines, workload
 	if err != nil {
 		return err
 	}
-	if err := addControllers(ctx, mgr, nodes, end); err != nil {
+	if err := addControllers(ctx, mgr, nodes, o.identity(), end); err != nil {
 		return err
 	}
 	if err := addProbes(mgr); err != nil {

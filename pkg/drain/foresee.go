@@ -154,17 +154,18 @@ func whyIgnored(pod *corev1.Pod) string {
 // pod says what becomes of it, and by which budget, if by one alone.
 func (f *foresight) pod(j judged) (PodForecast, *policyv1.PodDisruptionBudget) {
 	p := PodForecast{Namespace: j.pod.Namespace, Name: j.pod.Name, Outlook: OutlookNow, Ready: ready(j.pod), Budgets: namesOf(j.budgets)}
-	switch {
-	case j.verdict == verdictRefuse:
+	switch j.verdict {
+	case verdictRefuse:
 		p.Outlook, p.Reason, p.Message = OutlookNever, j.reason, j.message
 		p.Help = fmt.Sprintf("kubectl describe pod -n %s %s", p.Namespace, p.Name)
 		return p, nil
-	case j.verdict == verdictWait:
+	case verdictWait:
 		p.Outlook, p.Reason, p.Awaited, p.Message = OutlookWait, ReasonPodsTerminating, true, "is leaving already"
 		if len(j.pod.Finalizers) > 0 {
 			p.Message += "; finalizers hold it: " + strings.Join(j.pod.Finalizers, ", ")
 		}
 		return p, nil
+	case verdictIgnore, verdictEvict:
 	}
 	if never, _ := f.closing(j.pod); never != "" {
 		p.Outlook, p.Reason, p.Message = OutlookNever, ReasonFailClosedWebhook, never

@@ -18,7 +18,7 @@ type wanted struct {
 
 // check refuses what no step could make right, before anything is planned.
 func (p *planner) check() error {
-	for _, one := range []func() error{p.checkIdentity, p.checkMissingRole, p.checkControlPlane, p.checkKubelet, p.checkRuntime, p.checkDown, p.checkPackages, p.checkEtcd, p.checkConfiguration, p.checkRenewal} {
+	for _, one := range []func() error{p.checkIdentity, p.checkPolicy, p.checkMissingRole, p.checkControlPlane, p.checkKubelet, p.checkRuntime, p.checkDown, p.checkPackages, p.checkEtcd, p.checkConfiguration, p.checkRenewal} {
 		if err := one(); err != nil {
 			return p.cause(err)
 		}

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/pkg/hostpolicy"
 )
 
 // strayed is a worker that was at v1.36.3 and that somebody brought somewhere else, in a fleet of one control plane.
@@ -78,6 +79,7 @@ func keptHost() PlanInput {
 	})
 	in.Spec.PackageSources = []v1alpha1.PackageSource{{Name: "kubernetes", URI: "http://mirror.corp/{minor}/deb/", Suites: []v1alpha1.SourceWord{"/"}, SignedBy: "k8s"}}
 	in.Facts.Packages.Sources[1].URI = "http://mirror.corp/v1.36/deb/"
+	in.Facts.Policy = allowing(hostpolicy.Sources{Allow: []string{"mirror.corp"}, New: true, Keyrings: []string{"k8s"}})
 	return in
 }
 

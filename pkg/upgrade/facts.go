@@ -39,6 +39,8 @@ type Facts struct {
 	// ManagedFiles are the files that Refit keeps on the host, those that are there.
 	ManagedFiles []ManagedFileFacts `json:"managedFiles,omitempty"`
 	Hold         *HoldFacts         `json:"hold,omitempty"`
+	// Policy of the host's owner; nil where he has written none.
+	Policy *PolicyFacts `json:"policy,omitempty"`
 	// Record lists the sets of versions that this host ran under Refit, by its own journals:
 	// only they may be gone back to. `refit-agent facts` gives it.
 	Record   []v1alpha1.Versions `json:"record,omitempty"`

@@ -36,6 +36,7 @@ var finders = []finder{
 	ownersHold,
 	heldPackages,
 	heldSecurityUpdates,
+	securityUpdatesOutside,
 }
 
 // preflight adds what the finders find, and refuses the plan when one of them found an Error.

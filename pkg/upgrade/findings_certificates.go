@@ -30,6 +30,19 @@ func (f *Facts) Lapsing(before time.Time) []CertFacts {
 	return out
 }
 
+// noEnd is what RFC 5280 writes into a certificate that is to have no end.
+var noEnd = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+
+// FirstCertificateEnd is when the first certificate ends that the host's programs read; it is not
+// known where none could be read, or none has an end.
+func (f *Facts) FirstCertificateEnd() (end time.Time, known bool) {
+	ending := f.Lapsing(noEnd)
+	if len(ending) == 0 {
+		return time.Time{}, false
+	}
+	return ending[0].NotAfter.UTC().Truncate(time.Second), true
+}
+
 // Renewal says who renews a certificate. kubeadm does when it upgrades a control plane,
 // and at no other time: who skips upgrades for a year skips that too.
 func (c CertFacts) Renewal() string {

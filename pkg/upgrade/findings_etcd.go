@@ -65,7 +65,7 @@ func (p *planner) guardsEtcd() []Step {
 	if p.snapshotsEtcd() {
 		steps = append(steps, Step{Kind: StepSnapshotEtcd})
 	}
-	if p.dependsOnEtcd() && !(p.in.Facts.Etcd == nil && p.memberDown()) {
+	if p.dependsOnEtcd() && (p.in.Facts.Etcd != nil || !p.memberDown()) {
 		steps = append(steps, Step{Kind: StepGuardEtcd, Accept: p.acceptedOfEtcd()})
 	}
 	if p.disturbsMember() && !p.memberDown() {

@@ -73,6 +73,7 @@ const (
 	// The host and its owner.
 	FindingConflictingManager = "ConflictingManager"
 	FindingHeldByOwner        = ReasonHeldByOwner
+	FindingHostPolicy         = ReasonHostPolicy
 	FindingRebootNotAllowed   = "RebootNotAllowed"
 	FindingRebootRequired     = "RebootRequired"
 	FindingRebootStays        = ReasonRebootStays

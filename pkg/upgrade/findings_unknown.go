@@ -13,6 +13,7 @@ type factNeeded struct {
 // factsNeeded are the probes that a plan builds on. Those that are not here are either
 // judged where they are read (versions), or change nothing about what is done.
 var factsNeeded = []factNeeded{
+	{"policy", (*planner).anything, "the host's owner could have forbidden it"},
 	{"node", (*planner).namesNode, "this could be another machine than the Machine"},
 	{"kubelet.flags", (*planner).configures, "a flag could win over spec.kubelet.configuration"},
 	{"kubelet.flags", (*planner).movesKubelet, "the kubelet could have a flag that the new one does not know"},
@@ -60,6 +61,7 @@ func unknownFacts(p *planner) []Finding {
 	return out
 }
 
+func (p *planner) anything() bool          { return true }
 func (p *planner) namesNode() bool         { return p.in.Machine != "" }
 func (p *planner) movesKubelet() bool      { return p.kubeletComing().Known() }
 func (p *planner) configures() bool        { return p.want.configChanges }

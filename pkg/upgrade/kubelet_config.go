@@ -4,10 +4,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +27,7 @@ const (
 
 	kubeletAPIVersion, kubeletKind = "kubelet.config.k8s.io/v1beta1", "KubeletConfiguration"
 	kubeletConfigArgs              = "KUBELET_CONFIG_ARGS"
+	kubeletDropInAlpha             = "KUBELET_CONFIG_DROPIN_DIR_ALPHA"
 	// kubeadmConfigArgs is what kubeadm's unit sets, where a host has not been looked at.
 	kubeadmConfigArgs = "--config=/var/lib/kubelet/config.yaml"
 )
@@ -106,20 +107,20 @@ func (w KubeletWish) digest() string {
 func UnitDropIn(configArgs string) string {
 	return "# Written by Refit for spec.kubelet.configuration; changes here are undone.\n[Service]\n" +
 		"Environment=" + strconv.Quote(kubeletConfigArgs+"="+strings.TrimSpace(configArgs+" --config-dir="+KubeletDropInDir)) + "\n" +
-		"Environment=KUBELET_CONFIG_DROPIN_DIR_ALPHA=true\n"
+		"Environment=" + kubeletDropInAlpha + "=true\n"
 }
 
-// CheckKubeletDropIn says what in a drop-in file of the kubelet no plan may write.
+// CheckKubeletDropIn says what is wrong with a drop-in file of the kubelet. What it may set is the host's policy.
 func CheckKubeletDropIn(content string) error {
 	var config map[string]any
-	if err := yaml.Unmarshal([]byte(content), &config); err != nil {
+	if err := yaml.UnmarshalStrict([]byte(content), &config); err != nil {
 		return fmt.Errorf("the drop-in is no YAML: %w", err)
-	}
-	if refused := refusedFields(config); len(refused) > 0 {
-		return fmt.Errorf("the drop-in sets %s", strings.Join(refused, ", "))
 	}
 	return nil
 }
+
+// ownVariable sets one of the two variables that Refit writes, and no other in the same line.
+var ownVariable = regexp.MustCompile(`^Environment=(` + kubeletDropInAlpha + `=true|"` + kubeletConfigArgs + `=(?:[^"\\]|\\.)*")$`)
 
 // CheckUnitDropIn says what in a drop-in of a unit no plan may write: anything but a variable of its own.
 func CheckUnitDropIn(content string) error {
@@ -128,8 +129,8 @@ func CheckUnitDropIn(content string) error {
 		if line == "" || strings.HasPrefix(line, "#") || line == "[Service]" {
 			continue
 		}
-		if !strings.HasPrefix(line, "Environment=") || strings.HasSuffix(line, `\`) {
-			return errors.New("the drop-in sets more than a variable of the unit's environment")
+		if !ownVariable.MatchString(line) || strings.HasSuffix(line, `\`) {
+			return fmt.Errorf("the drop-in sets more than the variables %s and %s of the unit's environment", kubeletConfigArgs, kubeletDropInAlpha)
 		}
 	}
 	return nil

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -16,27 +15,6 @@ import (
 type kubeletField struct {
 	kind        string
 	first, last int
-}
-
-// refusedKubeletFields decide who may tell the kubelet what, what it runs without being asked
-// by its API server, and what it talks to: whoever sets them is root on the host by another way.
-var refusedKubeletFields = []string{
-	"staticPodPath", "staticPodURL", "staticPodURLHeader", "authentication", "authorization", "containerRuntimeEndpoint", "imageServiceEndpoint",
-}
-
-func refusedKubeletField(name string) bool {
-	return slices.Contains(refusedKubeletFields, name) || strings.HasPrefix(name, "tls")
-}
-
-// refusedFields are the fields of a configuration that no spec may set, sorted.
-func refusedFields(config map[string]any) []string {
-	var out []string
-	for _, name := range slices.Sorted(maps.Keys(config)) {
-		if refusedKubeletField(name) {
-			out = append(out, name)
-		}
-	}
-	return out
 }
 
 // knownKubeletMinor is the minor whose types judge a configuration: those of a later one than is

@@ -63,7 +63,7 @@ func NewPlan(in PlanInput) (Plan, error) {
 	if err := p.check(); err != nil {
 		return Plan{}, err
 	}
-	for _, part := range []func() error{p.osPackages, p.sources, p.kubeadm, p.certificates, p.runtime, p.kubelet, p.keep, p.reboot, p.pendingRestarts, p.preflight} {
+	for _, part := range []func() error{p.osPackages, p.sources, p.kubeadm, p.certificates, p.runtime, p.kubelet, p.keep, p.reboot, p.pendingRestarts, p.withinPolicy, p.preflight} {
 		if err := part(); err != nil {
 			return Plan{}, err
 		}

@@ -8,10 +8,14 @@ import (
 	"strings"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/pkg/hostpolicy"
 )
 
 // configFileMode lets everybody read the drop-ins: nothing secret may be in them.
 const configFileMode = 0o644
+
+// maxConfiguration bounds what a spec may have written on a host; the longest that people have is some KiB.
+const maxConfiguration = 64 << 10
 
 // configuration compares spec.kubelet.configuration with what is effective.
 func (d *differences) configuration(spec v1alpha1.MachineSpec, seen *v1alpha1.ObservedKubelet) {
@@ -43,8 +47,11 @@ func (p *planner) checkConfiguration() error {
 	if !p.in.Assignment.Target.OS {
 		return nil
 	}
-	if refused := refusedFields(wish.Configuration); len(refused) > 0 {
-		return refuse(ReasonConfigurationRefused, "spec.kubelet.configuration sets %s: who may tell the kubelet what, and what it runs by itself, is no spec's to change; remove it", strings.Join(refused, ", "))
+	if k := p.in.Spec.Kubelet; k != nil && k.Configuration != nil && len(k.Configuration.Raw) > maxConfiguration {
+		return refuse(ReasonConfigurationInvalid, "spec.kubelet.configuration has %d bytes, and at most %d are taken: the plan, its journal and the way back hold it too; shorten it", len(k.Configuration.Raw), maxConfiguration)
+	}
+	if refused := p.in.Facts.Policy.rules().KubeletFields(wish.Configuration); len(refused) > 0 {
+		return refuse(ReasonConfigurationRefused, "spec.kubelet.configuration sets %s: who may tell the kubelet what, and what it runs by itself, is no spec's to change; remove it, or have the host's owner add it to kubelet.allow in %s", strings.Join(refused, ", "), hostpolicy.Path)
 	}
 	if port, ok := wish.Configuration["healthzPort"].(float64); ok && port == 0 {
 		return refuse(ReasonConfigurationRefused, "spec.kubelet.configuration sets healthzPort to 0: nobody could see any more whether the kubelet is well; remove it, or set a port")

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/pkg/hostpolicy"
 )
 
 // Package managers read more than names and versions in their operands, even after
@@ -35,8 +36,8 @@ func (p *planner) checkPackages() error {
 		if field := fieldOf(pkg.Name); field != "" {
 			return refuse(ReasonPackageInvalid, "spec.os.packages names %s, which moves with %s: say its version there", pkg.Name, field)
 		}
-		if pkg.State == v1alpha1.PackageAbsent && isProtected(pkg.Name, p.in.Facts.OS.Kernel) {
-			return refuse(ReasonProtectedPackage, "spec.os.packages wants %s absent: this host needs it to be reached and kept up; remove the entry", pkg.Name)
+		if pkg.State == v1alpha1.PackageAbsent && !p.mayRemove(pkg) {
+			return refuse(ReasonProtectedPackage, "spec.os.packages wants %s absent: this host needs it to be reached and kept up; remove the entry, or have the host's owner add it to packages.remove in %s", pkg.Name, hostpolicy.Path)
 		}
 	}
 	return nil

@@ -15,6 +15,7 @@ const (
 	ReasonPackageDBBroken         = "PackageDBBroken"
 	ReasonPackageLockHeld         = "PackageLockHeld"
 	ReasonHeldByOwner             = "HeldByOwner"
+	ReasonHostPolicy              = "HostPolicy"
 	ReasonNotPackaged             = "NotPackaged"
 	ReasonKubeadmMissing          = "KubeadmMissing"
 	ReasonSourceUnknown           = "SourceUnknown"

@@ -43,7 +43,7 @@ func (p *planner) applicable() []Candidate {
 	apart := SecurityRequest(p.in.Spec).Packages
 	var out []Candidate
 	for _, c := range p.in.Security {
-		if !c.Held && !slices.Contains(apart, c.Name) {
+		if !c.Held && !slices.Contains(apart, c.Name) && p.allowedPackage(c.Name) {
 			out = append(out, c)
 		}
 	}
@@ -93,7 +93,7 @@ func PendingSecurityUpdates(updates []Candidate, facts *Facts) (pending, held []
 		have, known := installed[c.Name]
 		switch {
 		case c.From == "" || known && order(have.Version, c.Version) >= 0:
-		case c.Held:
+		case c.Held || facts != nil && facts.Policy.rules().Package(c.Name) != nil:
 			held = append(held, c)
 		default:
 			pending = append(pending, c)

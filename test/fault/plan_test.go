@@ -93,7 +93,7 @@ func window(t *testing.T, from, to versions) upgrade.Plan {
 			{Kind: upgrade.StepInstallPackages, Packages: []upgrade.PackageChange{kubeadm}},
 			{Kind: upgrade.StepHoldPackages, Packages: named("kubeadm")},
 			{Kind: upgrade.StepWriteConfig, File: &upgrade.FileChange{
-				Path: "/etc/systemd/system/kubelet.service.d/30-window.conf", Content: fmt.Sprintf("[Service]\nEnvironment=WINDOW=%s\n", to.kubernetes), Mode: 0o644,
+				Path: "/etc/systemd/system/kubelet.service.d/30-window.conf", Content: fmt.Sprintf("# %s\n[Service]\nEnvironment=KUBELET_CONFIG_DROPIN_DIR_ALPHA=true\n", to.kubernetes), Mode: 0o644,
 			}},
 			{Kind: upgrade.StepStopSandboxes, Unit: "kubelet.service"},
 			{Kind: upgrade.StepInstallPackages, Packages: []upgrade.PackageChange{containerd}},

@@ -4,6 +4,7 @@ package image
 import (
 	"archive/tar"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -17,28 +18,32 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// FromBinary returns an image from scratch with one program of this machine's architecture in it, run as nobody.
-func FromBinary(src, dst string) (v1.Image, error) { return FromBinaryFor(src, dst, runtime.GOARCH) }
+// Nobody is the user of an image whose program needs no rights.
+const Nobody = "65532:65532"
 
-// FromBinaryFor is FromBinary for a program that was built for an architecture.
-func FromBinaryFor(src, dst, arch string) (v1.Image, error) {
-	content, err := os.ReadFile(src)
+// File of an image.
+type File struct {
+	Source string // on this machine
+	Path   string // in the image
+}
+
+// FromBinary returns an image from scratch with one program of this machine's architecture in it, run as nobody.
+func FromBinary(src, dst string) (v1.Image, error) {
+	return FromFiles(runtime.GOARCH, Nobody, File{src, dst})
+}
+
+// FromFiles returns an image from scratch with programs that were built for an architecture;
+// the first is the entry point. The same files make the same image.
+func FromFiles(arch, user string, files ...File) (v1.Image, error) {
+	if len(files) == 0 {
+		return nil, errors.New("an image needs a program")
+	}
+	content, err := pack(files)
 	if err != nil {
-		return nil, fmt.Errorf("reading the program (run make build): %w", err)
-	}
-	var buf bytes.Buffer
-	tw := tar.NewWriter(&buf)
-	if err := tw.WriteHeader(&tar.Header{Name: strings.TrimPrefix(filepath.Clean(dst), "/"), Mode: 0o755, Size: int64(len(content)), Typeflag: tar.TypeReg}); err != nil {
-		return nil, fmt.Errorf("packing %s: %w", dst, err)
-	}
-	if _, err := tw.Write(content); err != nil {
-		return nil, fmt.Errorf("packing %s: %w", dst, err)
-	}
-	if err := tw.Close(); err != nil {
-		return nil, fmt.Errorf("packing %s: %w", dst, err)
+		return nil, err
 	}
 	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(buf.Bytes())), nil
+		return io.NopCloser(bytes.NewReader(content)), nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making a layer: %w", err)
@@ -53,6 +58,28 @@ func FromBinaryFor(src, dst, arch string) (v1.Image, error) {
 	}
 	config = config.DeepCopy()
 	config.Architecture, config.OS = arch, "linux"
-	config.Config = v1.Config{Entrypoint: []string{dst}, User: "65532:65532"}
+	config.Config = v1.Config{Entrypoint: []string{files[0].Path}, User: user}
 	return mutate.ConfigFile(img, config)
+}
+
+func pack(files []File) ([]byte, error) {
+	var buf bytes.Buffer
+	tw := tar.NewWriter(&buf)
+	for _, f := range files {
+		content, err := os.ReadFile(f.Source)
+		if err != nil {
+			return nil, fmt.Errorf("reading the program (run make build): %w", err)
+		}
+		header := &tar.Header{Name: strings.TrimPrefix(filepath.Clean(f.Path), "/"), Mode: 0o755, Size: int64(len(content)), Typeflag: tar.TypeReg}
+		if err := tw.WriteHeader(header); err != nil {
+			return nil, fmt.Errorf("packing %s: %w", f.Path, err)
+		}
+		if _, err := tw.Write(content); err != nil {
+			return nil, fmt.Errorf("packing %s: %w", f.Path, err)
+		}
+	}
+	if err := tw.Close(); err != nil {
+		return nil, fmt.Errorf("packing: %w", err)
+	}
+	return buf.Bytes(), nil
 }

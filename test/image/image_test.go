@@ -35,10 +35,35 @@ func TestAnImageHasOneProgramAndRunsItAsNobody(t *testing.T) {
 	require.ErrorContains(t, err, "make build")
 }
 
+func TestAnImageHasSeveralProgramsAndStartsTheFirst(t *testing.T) {
+	dir := t.TempDir()
+	var files []image.File
+	for _, name := range []string{"refit-agent", "refit-executor"} {
+		program := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(program, []byte(name), 0o600))
+		files = append(files, image.File{Source: program, Path: "/" + name})
+	}
+	img, err := image.FromFiles("amd64", "0:0", files...)
+	require.NoError(t, err)
+	config, err := img.ConfigFile()
+	require.NoError(t, err)
+	assert.Equal(t, []string{"/refit-agent"}, config.Config.Entrypoint)
+	assert.Equal(t, "0:0", config.Config.User)
+	again, err := image.FromFiles("amd64", "0:0", files...)
+	require.NoError(t, err)
+	first, err := img.Digest()
+	require.NoError(t, err)
+	second, err := again.Digest()
+	require.NoError(t, err)
+	assert.Equal(t, first, second, "the same files make the same image")
+	_, err = image.FromFiles("amd64", "0:0")
+	require.Error(t, err)
+}
+
 func TestAnArchiveHasTheImageUnderItsTag(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "program")
 	require.NoError(t, os.WriteFile(program, []byte("not run here"), 0o600))
-	img, err := image.FromBinaryFor(program, "/program", "arm64")
+	img, err := image.FromFiles("arm64", image.Nobody, image.File{Source: program, Path: "/program"})
 	require.NoError(t, err)
 	archive := filepath.Join(t.TempDir(), "dist", "program.tar")
 	require.NoError(t, image.WriteArchive(img, "registry.example/refit/program:v1", archive))

@@ -16,12 +16,25 @@ import (
 	"github.com/refit-dev/refit/api/v1alpha1"
 )
 
+// credentialOf is what the agent of a host speaks with: the kubelet's certificate, or in a pod a token in its memory.
+func (s *story) credentialOf(t *testing.T, host string) *rest.Config {
+	t.Helper()
+	cfg := rest.AnonymousClientConfig(s.env.Config)
+	if AsDaemonSet() {
+		token, err := s.env.Fleet.Host(host).Exec(s.ctx, nil, "sh", "-c", `cat /proc/$(pgrep -f '^/refit-agent run --daemonset')/root/token/token`)
+		require.NoError(t, err)
+		cfg.BearerToken = string(token)
+		return cfg
+	}
+	pem, err := s.env.Fleet.Host(host).Exec(s.ctx, nil, "cat", "/var/lib/kubelet/pki/kubelet-client-current.pem")
+	require.NoError(t, err)
+	cfg.CertData, cfg.KeyData = pem, pem
+	return cfg
+}
+
 // credentialIsNarrow uses the very key that the agent of worker-1 uses.
 func (s *story) credentialIsNarrow(t *testing.T) {
-	pem, err := s.env.Fleet.Host("worker-1").Exec(s.ctx, nil, "cat", "/var/lib/kubelet/pki/kubelet-client-current.pem")
-	require.NoError(t, err)
-	cfg := rest.AnonymousClientConfig(s.env.Config)
-	cfg.CertData, cfg.KeyData = pem, pem
+	cfg := s.credentialOf(t, "worker-1")
 	kube, err := kubernetes.NewForConfig(cfg)
 	require.NoError(t, err)
 	c, err := client.New(cfg, client.Options{Scheme: s.env.Client.Scheme()})

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -21,7 +22,13 @@ import (
 // CoordinatorImage is the coordinator's image as the hosts name it.
 const CoordinatorImage = "registry.fleet.test/refit-coordinator:dev"
 
-// Install installs Refit: the coordinator into the cluster, agent and executor on every host.
+// AgentImage is the agent's image as the hosts name it.
+const AgentImage = "registry.fleet.test/refit-agent:dev"
+
+// AsDaemonSet says in which form the agents run: REFIT_AGENT=daemonset makes them pods, else they are units.
+func AsDaemonSet() bool { return os.Getenv("REFIT_AGENT") == "daemonset" }
+
+// Install installs Refit: the coordinator into the cluster, agent and executor on every host, as units or as pods.
 func (e *Env) Install(ctx context.Context) error {
 	img, err := image.FromBinary(filepath.Join(e.Bin, "refit-coordinator"), "/refit-coordinator")
 	if err != nil {
@@ -29,6 +36,9 @@ func (e *Env) Install(ctx context.Context) error {
 	}
 	if err := e.Push(img, CoordinatorImage); err != nil {
 		return err
+	}
+	if AsDaemonSet() {
+		return e.installPods(ctx)
 	}
 	if _, err := e.Refit(ctx, "install", "--coordinator-image", CoordinatorImage); err != nil {
 		return err
@@ -38,6 +48,29 @@ func (e *Env) Install(ctx context.Context) error {
 		g.Go(func() error { return e.InstallAgent(ctx, h) })
 	}
 	return g.Wait()
+}
+
+// installPods has the pods install the executor, and puts refit-agent on the hosts beside it for the steps of the
+// scenario that ask a host itself; no agent is started from there.
+func (e *Env) installPods(ctx context.Context) error {
+	img, err := image.FromFiles(runtime.GOARCH, "0:0",
+		image.File{Source: filepath.Join(e.Bin, "refit-agent"), Path: "/refit-agent"},
+		image.File{Source: filepath.Join(e.Bin, "refit-executor"), Path: "/refit-executor"})
+	if err != nil {
+		return err
+	}
+	if err := e.Push(img, AgentImage); err != nil {
+		return err
+	}
+	if _, err := e.Refit(ctx, "install", "--coordinator-image", CoordinatorImage, "--agent", "daemonset", "--agent-image", AgentImage); err != nil {
+		return err
+	}
+	for _, h := range e.Fleet.Hosts() {
+		if err := h.CopyIn(ctx, filepath.Join(e.Bin, "refit-agent"), "/usr/local/bin/refit-agent", 0o755); err != nil {
+			return fmt.Errorf("copying refit-agent to %s: %w", h.Name(), err)
+		}
+	}
+	return nil
 }
 
 // Push uploads an image to the fleet's registry under the name that the hosts use.

@@ -150,7 +150,7 @@ func (r *roller) settle(t *testing.T, w Wish) {
 		}
 		l := &v1alpha1.Ledger{}
 		if r.Client.Get(r.ctx, types.NamespacedName{Namespace: MachineNamespace, Name: v1alpha1.LedgerName}, l) != nil {
-			return false, nil
+			return false, nil //nolint:nilerr // asked again until it answers
 		}
 		r.spare = standing
 		return standing != "" && len(l.Spec.Slots) == 0, nil
@@ -290,7 +290,7 @@ func (r *roller) awaitPaused(t *testing.T) *v1alpha1.MachineDeployment {
 	begin := time.Now()
 	require.NoError(t, r.Follow(r.ctx, func([]v1alpha1.Machine) (bool, error) {
 		if r.Client.Get(r.ctx, key, d) != nil {
-			return false, nil
+			return false, nil //nolint:nilerr // asked again until it answers
 		}
 		return d.Status.Failed > 0 && d.Status.InFlight == 0, nil
 	}, func(c Change) {

@@ -272,7 +272,7 @@ func (k *killer) saw(m *v1alpha1.Machine) {
 	switch {
 	case working && k.dead["agent"] == "":
 		k.dead["agent"] = m.Name
-		k.killUnit(h, "refit-agent.service")
+		k.killAgent(h)
 	case m.Status.Phase == v1alpha1.PhaseDraining && k.dead["coordinator"] == "":
 		k.dead["coordinator"] = m.Name
 		k.killCoordinators()
@@ -280,6 +280,17 @@ func (k *killer) saw(m *v1alpha1.Machine) {
 		k.dead["host"], k.killedHost = m.Name, m.Name
 		k.killHost(h, op.ID)
 	}
+}
+
+// killAgent kills the agent in whichever form it runs.
+func (k *killer) killAgent(h *testfleet.Host) {
+	if !AsDaemonSet() {
+		k.killUnit(h, "refit-agent.service")
+		return
+	}
+	_, err := h.Exec(k.ctx, nil, "pkill", "-KILL", "-f", "^/refit-agent run --daemonset")
+	assert.NoError(k.t, err)
+	k.env.Say("          >>> SIGKILL of the agent's pod on %s", h.Name())
 }
 
 func (k *killer) killUnit(h *testfleet.Host, unit string) {

@@ -108,6 +108,12 @@ type Hooks interface {
 	Run(ctx context.Context, name string, env []string) (output string, err error)
 }
 
+// Policy is what the owner of the host allows, read anew.
+type Policy interface {
+	// Read is the policy now; nil where there is none. One that cannot be gone by says so.
+	Read() *upgrade.PolicyFacts
+}
+
 // Boot is the boot that the host is in.
 type Boot interface {
 	ID(ctx context.Context) (string, error)
@@ -130,6 +136,7 @@ type Host struct {
 	Files        Files
 	Backups      Backups
 	Hooks        Hooks
+	Policy       Policy
 	Boot         Boot
 	// StageDir and BackupDir hold the packages to install, and those to go back to.
 	StageDir, BackupDir string

@@ -45,6 +45,10 @@ func ManagedPath(p string) bool {
 	return false
 }
 
+// PlannedPath says the same of a plan that is not a way back: the kubelet's own files are
+// kubeadm's to write, and only put back as they were.
+func PlannedPath(p string) bool { return ManagedPath(p) && !managedFiles[p] && path.Ext(p) == ".conf" }
+
 func writeConfig(_ context.Context, r Run) (string, error) {
 	f := r.Step.File
 	if f.Remove {

@@ -29,6 +29,8 @@ func (a *Apt) Switch(_ context.Context, change upgrade.SourceChange) error {
 		return a.addSource(path, change)
 	case change.To == "":
 		return files.Remove(path)
+	case strings.ContainsFunc(change.To, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }):
+		return refuse("SourceInvalid", "package source URI %q is not a URI", change.To) // it would be more than one word of the file
 	}
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

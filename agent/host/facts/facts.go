@@ -61,6 +61,8 @@ type Prober struct {
 	// Etcd is asked where it is set: its client is large, and not every program that looks at hosts has it.
 	Etcd Etcd
 	Now  func() time.Time
+	// Owner of the host's policy: root.
+	Owner uint32
 	// Indexes asks also for what the host's package indexes offer.
 	Indexes bool
 }
@@ -116,6 +118,7 @@ var probes = []probe{
 	{"certificates", (*gathering).certificates},
 	{"conflictingManagers", (*gathering).conflicts},
 	{"hold", (*gathering).hold},
+	{"policy", (*gathering).policy},
 	{"managedFiles", (*gathering).managedFiles},
 }
 

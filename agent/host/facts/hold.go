@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/refit-dev/refit/agent/host/files"
+	"github.com/refit-dev/refit/agent/host/policy"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
@@ -18,6 +19,12 @@ func (g *gathering) hold(context.Context) error {
 		g.facts.Hold = &upgrade.HoldFacts{Path: HoldPath, Message: message}
 	}
 	return err //nolint:wrapcheck // says what it was reading
+}
+
+// policy is read as the executor reads it. One that cannot be gone by is told in its place.
+func (g *gathering) policy(context.Context) error {
+	g.facts.Policy = policy.Policy{Root: g.Root, Owner: g.Owner}.Read()
+	return nil
 }
 
 func sortedKeys(m map[string]string) []string {

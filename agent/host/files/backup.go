@@ -8,10 +8,20 @@ import (
 	"path/filepath"
 )
 
-// PrivateDir makes a directory that only root reads: backups may hold keys.
+// PrivateDir makes a directory that only root reads: backups may hold keys. One that is
+// there is closed, and a link in its place leads somewhere else.
 func PrivateDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("making a private directory: %w", err)
+	}
+	info, err := os.Lstat(dir)
+	switch {
+	case err != nil:
+		return fmt.Errorf("making a private directory: %w", err)
+	case !info.IsDir():
+		return fmt.Errorf("making a private directory: %s is a link: remove it, or put the directory itself there", dir)
+	case info.Mode().Perm() == 0o700:
+		return nil
 	}
 	if err := os.Chmod(dir, 0o700); err != nil {
 		return fmt.Errorf("closing a private directory: %w", err)

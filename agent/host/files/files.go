@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // WriteAtomic replaces a file: temporary file in the same directory, fsync, rename,
@@ -88,8 +89,27 @@ func SyncDir(dir string) error {
 }
 
 // Digest is the sha256 of a file in hex, and its size.
-func Digest(path string) (string, int64, error) {
-	f, err := os.Open(path)
+func Digest(path string) (string, int64, error) { return digest(path, 0) }
+
+// ErrNotPlain says that a link, or something else than a file, is where a file should be.
+var ErrNotPlain = errors.New("it is no plain file; links are not followed")
+
+// DigestPlain is the digest of a file that is there itself: what a link leads to could be
+// another file by the time it is used.
+func DigestPlain(path string) (string, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return "", fmt.Errorf("looking at a file to digest: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s: %w", path, ErrNotPlain)
+	}
+	sum, _, err := digest(path, syscall.O_NOFOLLOW|syscall.O_NONBLOCK)
+	return sum, err
+}
+
+func digest(path string, flags int) (string, int64, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|flags, 0)
 	if err != nil {
 		return "", 0, fmt.Errorf("opening a file to digest: %w", err)
 	}

@@ -41,6 +41,9 @@ func (f facts) read() upgrade.Facts {
 		h.Locked--
 		out.Packages.Lock = &upgrade.LockFacts{PID: 2448, Command: "unattended-upgr", Path: "/var/lib/dpkg/lock-frontend"}
 	}
+	for file, uri := range h.Sources {
+		out.Packages.Sources = append(out.Packages.Sources, upgrade.SourceFacts{File: file, URI: uri})
+	}
 	for name, pkg := range h.Packages {
 		out.Packages.Installed = append(out.Packages.Installed, upgrade.InstalledPackage{Name: name, Version: pkg.Version, State: pkg.State})
 		if pkg.Held {
@@ -59,6 +62,10 @@ func (f facts) read() upgrade.Facts {
 	sort.Strings(out.Packages.Broken)
 	return out
 }
+
+type policy struct{ h *Host }
+
+func (p policy) Read() *upgrade.PolicyFacts { return p.h.Policy }
 
 type files struct{ h *Host }
 

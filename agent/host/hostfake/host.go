@@ -73,6 +73,8 @@ type Host struct {
 	RenewedUntil time.Time
 	// CgroupDrivers are those of the releases of the runtime; none is told for the others.
 	CgroupDrivers map[string]string
+	// Policy of the host's owner; nil for none.
+	Policy *upgrade.PolicyFacts
 	// Down are units that do not come up when started.
 	Down map[string]bool
 }
@@ -137,7 +139,7 @@ func (h *Host) run(component string) {
 func (h *Host) Host() steps.Host {
 	return steps.Host{
 		Packages: packages{h}, Sources: sources{h}, Units: units{h}, Runtime: runtime{h}, Kubeadm: kubeadm{h}, Kubelet: kubelet{h},
-		ControlPlane: controlPlane{h}, StaticPods: staticPods{h}, Etcd: etcd{h}, Facts: facts{h}, Files: files{h}, Backups: backups{h}, Hooks: hooks{h}, Boot: boot{h},
+		ControlPlane: controlPlane{h}, StaticPods: staticPods{h}, Etcd: etcd{h}, Facts: facts{h}, Files: files{h}, Backups: backups{h}, Hooks: hooks{h}, Policy: policy{h}, Boot: boot{h},
 		StageDir: "/stage", BackupDir: "/backup", HoldPath: "/etc/refit/hold",
 	}
 }

@@ -1,6 +1,7 @@
 package packagefile
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,7 +18,10 @@ const reserve = 64 << 20
 
 // Verify compares a file with its digest. A missing file is fs.ErrNotExist.
 func Verify(path, sha256 string) error {
-	got, _, err := files.Digest(path)
+	got, err := files.DigestPlain(path)
+	if errors.Is(err, files.ErrNotPlain) {
+		return Refuse("DigestMismatch", "%v; the file is not used", err)
+	}
 	if err != nil {
 		return err //nolint:wrapcheck // says which file
 	}

@@ -79,14 +79,21 @@ func (r *RPM) client(a access) (*http.Client, error) {
 	return &http.Client{Transport: transport, CheckRedirect: a.redirect}, nil
 }
 
-// redirect keeps credentials from going to another server than the one they are for.
+// redirect keeps credentials from going to another server than the one they are for, and over
+// a connection that is not what they were meant for. No server is told where a request came
+// from: the words behind the question mark may be a token.
 func (a access) redirect(req *http.Request, via []*http.Request) error {
+	req.Header.Del("Referer")
 	if len(via) >= maxRedirects {
 		return errors.New("too many redirects")
 	}
-	secret := a.value("username") != "" || a.value("sslclientcert") != ""
-	if secret && req.URL.Host != via[0].URL.Host {
+	first := via[0].URL
+	secret := a.value("username") != "" || a.value("sslclientcert") != "" || first.User != nil
+	switch {
+	case secret && req.URL.Host != first.Host:
 		return fmt.Errorf("it redirects to %s, which is not followed with credentials", req.URL.Host)
+	case secret && first.Scheme == "https" && req.URL.Scheme != first.Scheme:
+		return fmt.Errorf("it redirects from https to %s, which is not followed with credentials", req.URL.Scheme)
 	}
 	return nil
 }
@@ -199,7 +206,7 @@ func (r *RPM) download(ctx context.Context, a access, uri, target string) error 
 		return err
 	}
 	defer body.Close() //nolint:errcheck // only read from
-	out, err := os.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	out, err := os.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return fmt.Errorf("making a download: %w", err)
 	}

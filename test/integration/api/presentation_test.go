@@ -50,9 +50,9 @@ func TestTheTableShowsWhatIsObserved(t *testing.T) {
 	_, err = create(t, object(t, "MachineDeployment", "t2", "{selector: {}, template: {spec: {versions: {kubelet: v1.37.2}}}, paused: true}"))
 	require.NoError(t, err)
 	columns, cells = table(t, "machinedeployments", "t2")
-	assert.Equal(t, []string{"Name", "Machines", "UpToDate", "Ready", "In-Flight", "Kubelet", "Runtime", "Paused", "Progressing", "Age", "+Message"}, columns)
-	assert.Equal(t, "v1.37.2", cells[5])
-	assert.Equal(t, true, cells[7])
+	assert.Equal(t, []string{"Name", "Machines", "UpToDate", "Ready", "In-Flight", "Failed", "Kubelet", "Runtime", "Paused", "Progressing", "Age", "+Message"}, columns)
+	assert.Equal(t, "v1.37.2", cells[6])
+	assert.Equal(t, true, cells[8])
 }
 
 // table asks the API server as kubectl does; columns of the wide output begin with a plus.

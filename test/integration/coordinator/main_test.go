@@ -71,7 +71,8 @@ func prepare(ctx context.Context, dir string) error {
 		return err
 	}
 	deploy := filepath.Join(root, "deploy")
-	files := []string{"coordinator/namespaces.yaml", "coordinator/rbac/role.yaml", "coordinator/rbac/bindings.yaml", "policy/agent.yaml", "policy/coordinator.yaml"}
+	files := []string{"coordinator/namespaces.yaml", "coordinator/rbac/role.yaml", "coordinator/rbac/bindings.yaml", "policy/agent.yaml", "policy/coordinator.yaml",
+		"policy/access.yaml", "policy/token.yaml"}
 	for _, f := range files {
 		if err := server.ApplyFiles(ctx, filepath.Join(deploy, f)); err != nil {
 			return errors.Join(err, server.Stop())

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -49,6 +50,8 @@ type world struct {
 	dir               string
 	began             time.Time
 	logs              *os.File
+	// metrics is where the coordinator serves them; empty: nowhere.
+	metrics string
 	// kubeconfig of the operator, once there is one.
 	kubeconfig string
 
@@ -153,7 +156,7 @@ func (w *world) startWithLease(lease time.Duration) {
 // command starts the program with what a pod's environment adds.
 func (w *world) command(lease time.Duration, env ...string) *exec.Cmd {
 	w.t.Helper()
-	args := []string{"--lease-duration=" + lease.String(), "--metrics-bind-address=0", "--health-probe-bind-address=0",
+	args := []string{"--lease-duration=" + lease.String(), "--metrics-bind-address=" + cmp.Or(w.metrics, "0"), "--health-probe-bind-address=0",
 		"--kubeconfig=" + w.server.WriteKubeconfig(w.t, w.dir, coordinatorUser, "system:serviceaccounts")}
 	if w.workloads != w.server {
 		args = append(args, "--workload-kubeconfig="+w.workloads.WriteKubeconfig(w.t, w.t.TempDir(), coordinatorUser, "system:serviceaccounts"))

@@ -29,8 +29,8 @@ func TestAPlanThatNeedsAKubeletIsRefusedWhereThereIsNone(t *testing.T) {
 		t.Skip("this machine has a kubelet")
 	}
 	for name, spec := range map[string]string{
-		"a kubelet":                       "  versions: {kubelet: v1.37.2}\n",
-		"a kubelet, from a source of its": "  versions: {kubelet: v1.37.2}\n  packageSources: [{name: kubernetes, uri: \"https://mirror.invalid/{minor}/deb/\", suites: [/], signedBy: mirror}]\n",
+		"a kubelet":               "  versions: {kubelet: v1.37.2}\n",
+		"a kubelet with settings": "  versions: {kubelet: v1.37.2}\n  kubelet: {configuration: {maxPods: 200}}\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got answer
@@ -44,6 +44,31 @@ func TestAPlanThatNeedsAKubeletIsRefusedWhereThereIsNone(t *testing.T) {
 			assert.Empty(t, list.Items[0].Hash, "half a plan is none")
 			assert.Contains(t, got.stderr, "VersionUnknown: no kubelet was found on this host")
 			assert.Contains(t, got.stderr, "install it, or remove spec.versions.kubelet")
+		})
+	}
+}
+
+// A spec that tries for more than the owner of the host allows touches nothing, and says which of its words it is.
+func TestASpecOutsideThePolicyOfTheHostIsRefused(t *testing.T) {
+	if _, err := os.Stat("/etc/refit/policy.yaml"); err == nil {
+		t.Skip("this machine has a policy of its own")
+	}
+	for name, tc := range map[string]struct{ spec, says string }{
+		"a source that the host does not have": {"  os: {packages: [{name: refit-test-no-such}]}\n  packageSources: [{name: kubernetes, uri: \"https://mirror.invalid/{minor}/deb/\", suites: [/], signedBy: mirror}]\n",
+			"HostPolicy: package source \"kubernetes\" at \"https://mirror.invalid/"},
+		"the removal of the SSH server":     {"  os: {packages: [{name: openssh-server, state: Absent}]}\n", "ProtectedPackage: "},
+		"the removal of Refit":              {"  os: {packages: [{name: refit-agent, state: Absent}]}\n", "ProtectedPackage: "},
+		"the removal of the C library":      {"  os: {packages: [{name: libc6, state: Absent}]}\n", "ProtectedPackage: "},
+		"a static pod of its own":           {"  kubelet: {configuration: {staticPodPath: /tmp}}\n", "KubeletConfigurationRefused: spec.kubelet.configuration sets staticPodPath"},
+		"static pods from elsewhere":        {"  kubelet: {configuration: {staticPodURL: \"http://evil/\"}}\n", "KubeletConfigurationRefused: "},
+		"a kubelet that everybody may tell": {"  kubelet: {configuration: {authorization: {mode: AlwaysAllow}, authentication: {anonymous: {enabled: true}}}}\n", "sets authentication, authorization"},
+		"a port without a question":         {"  kubelet: {configuration: {readOnlyPort: 10255}}\n", "sets readOnlyPort"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got answer
+			unchanged(t, func() { got = agent(t, nil, "plan", "-f", machine(t, tc.spec)) })
+			assert.Equal(t, usage.ExitRefused, got.code, got.stdout+got.stderr)
+			assert.Contains(t, got.stdout+got.stderr, tc.says)
 		})
 	}
 }
