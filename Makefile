@@ -18,6 +18,12 @@ ARCH     ?= $(shell go env GOARCH)
 IMAGE    ?= refit-coordinator:$(VERSION)
 AGENT_IMAGE ?= refit-agent:$(VERSION)
 PROGRAMS := refit-agent refit-executor refit-coordinator kubectl-refit
+# Everything in packages and archives is of the commit's time: the same commit gives the same bytes.
+SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+RELEASE  := dist/release
+BUILT    := dist/programs
+DESKS    := darwin-amd64 darwin-arm64 windows-amd64
+MAKE_RELEASE = cd hack/release && go run . -version '$(VERSION)' -epoch $(SOURCE_DATE_EPOCH) -root $(CURDIR) -programs $(CURDIR)/$(BUILT)
 
 ##@ Everything at once
 .PHONY: demo
@@ -52,6 +58,32 @@ image-agent: ## The image AGENT_IMAGE of agent and executor, for the agents' Dae
 	GOARCH=$(ARCH) go build -ldflags '$(LDFLAGS)' -o dist/linux-$(ARCH)/ ./cmd/refit-agent ./cmd/refit-executor
 	go run ./hack/image --program dist/linux-$(ARCH)/refit-agent,dist/linux-$(ARCH)/refit-executor --user 0:0 --tag $(AGENT_IMAGE) --arch $(ARCH) --out dist/refit-agent-$(ARCH).tar
 
+.PHONY: packages
+packages: ## The agent as .deb and .rpm for ARCH, in dist/packages
+	GOOS=linux GOARCH=$(ARCH) go build -ldflags '$(LDFLAGS)' -o $(BUILT)/linux-$(ARCH)/ ./cmd/refit-agent ./cmd/refit-executor
+	mkdir -p dist/packages
+	$(MAKE_RELEASE) -out $(CURDIR)/dist/packages -packages $(ARCH)
+
+.PHONY: release
+release: ## Everything of release VERSION in dist/release: packages, archives, images, manifests, chart, SBOM, SHA256SUMS
+	rm -rf $(RELEASE) $(BUILT) && mkdir -p $(RELEASE)
+	for arch in amd64 arm64; do $(MAKE) --no-print-directory release-linux ARCH=$$arch VERSION=$(VERSION) || exit; done
+	for p in $(DESKS); do GOOS=$${p%-*} GOARCH=$${p#*-} go build -ldflags '$(LDFLAGS)' -o $(BUILT)/$$p/ ./cmd/kubectl-refit || exit; done
+	go run -ldflags '$(LDFLAGS)' ./cmd/kubectl-refit install --coordinator-image $(IMAGE) --dry-run -o yaml >$(RELEASE)/install.yaml
+	go run -ldflags '$(LDFLAGS)' ./cmd/kubectl-refit install --coordinator-image $(IMAGE) --agent daemonset --agent-image $(AGENT_IMAGE) --dry-run -o yaml >$(RELEASE)/install-daemonset.yaml
+	$(MAKE_RELEASE) -out $(CURDIR)/$(RELEASE)
+
+.PHONY: release-linux
+release-linux:
+	GOOS=linux GOARCH=$(ARCH) go build -ldflags '$(LDFLAGS)' -o $(BUILT)/linux-$(ARCH)/ $(addprefix ./cmd/,$(PROGRAMS))
+	go run ./hack/image --program $(BUILT)/linux-$(ARCH)/refit-coordinator --tag $(IMAGE) --arch $(ARCH) --out $(RELEASE)/refit-coordinator_$(VERSION)_linux_$(ARCH).tar
+	go run ./hack/image --program $(BUILT)/linux-$(ARCH)/refit-agent,$(BUILT)/linux-$(ARCH)/refit-executor --user 0:0 --tag $(AGENT_IMAGE) --arch $(ARCH) --out $(RELEASE)/refit-agent_$(VERSION)_linux_$(ARCH).tar
+
+.PHONY: verify-release
+verify-release: ## Check dist/release against its digests, then build VERSION again from a clone, from nothing, and compare
+	cd hack/release && go run . -check $(CURDIR)/$(RELEASE)
+	hack/verify-release $(VERSION) $(RELEASE)
+
 .PHONY: fleet
 fleet: ## Build the test fleet's program and the demo
 	go build -o $(BIN)/fleet ./test/fleet
@@ -70,6 +102,10 @@ artefacts: fleet ## Make what fleets and API tests are made of: Kubernetes, etcd
 test-unit: artefacts ## Unit tests with the race detector
 	CGO_ENABLED=1 go test -race -timeout 25m $$(go list ./... | grep -v /test/integration | grep -v /test/scenario)
 
+.PHONY: test-release
+test-release: ## The release's own module: packages built twice, the chart linted and rendered by Helm, the SBOM held to its schema
+	cd hack/release && go vet ./... && go test -timeout 25m ./...
+
 .PHONY: test-api
 test-api: artefacts ## Tests against a real API server and etcd
 	REFIT_REQUIRE_API=1 go test -timeout 25m ./test/integration/...
@@ -80,6 +116,7 @@ test-fleet: build fleet ## The upgrade of a real fleet and the faults of a real 
 
 .PHONY: e2e
 e2e: build artefacts ## The long enumerations: every write of coordinator and executor, every artefact, whole fleets, rollouts on a standby, ten idle minutes, ten minutes without an API server (as root)
+	$(MAKE) --no-print-directory test-release
 	REFIT_EXHAUSTIVE=1 go test -count=1 -timeout 60m ./coordinator/simulation/...
 	REFIT_EXHAUSTIVE=1 go test -count=1 -timeout 60m ./agent/executor/...
 	REFIT_FLEET_ARTEFACTS=1 REFIT_FLEET_COREDNS=1 go test -count=1 -timeout 60m ./test/fleet/artefacts
@@ -99,8 +136,12 @@ golden: ## Rewrite the golden files; read the diff
 	UPDATE_GOLDEN=1 go test ./cli/... ./coordinator/... ./pkg/...
 
 ##@ Generated files and checks
+.PHONY: screenshots
+screenshots: ## The pictures of docs/images, by a real Chromium (apt-get install chromium), and what it measured
+	go run ./test/screenshots --out docs/images
+
 .PHONY: generate
-generate: generate-deepcopy generate-crds generate-rbac ## Regenerate everything that is generated
+generate: generate-deepcopy generate-crds generate-rbac generate-chart ## Regenerate everything that is generated
 
 .PHONY: generate-deepcopy
 generate-deepcopy: ## Deep copies of the API types
@@ -114,6 +155,10 @@ generate-crds: ## CustomResourceDefinitions
 generate-rbac: ## The coordinator's roles, from the markers next to the code that needs them
 	go tool controller-gen rbac:roleName=refit-coordinator paths=./coordinator/... paths=./pkg/drain/... output:rbac:dir=deploy/coordinator/rbac
 
+.PHONY: generate-chart
+generate-chart: generate-crds generate-rbac ## The Helm chart, from the plain manifests
+	go run ./hack/chart
+
 .PHONY: verify
 verify: verify-generate verify-tidy verify-format ## Check that generated files, go.mod and formatting are up to date
 
@@ -124,6 +169,7 @@ verify-generate: ## Generated files are what the generators write
 .PHONY: verify-tidy
 verify-tidy: ## go.mod and go.sum are tidy
 	go mod tidy -diff
+	cd hack/release && go mod tidy -diff
 
 .PHONY: verify-format
 verify-format: ## Go files are gofmt-clean

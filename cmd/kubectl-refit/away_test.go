@@ -21,6 +21,7 @@ func TestEveryCommandSaysInPlainWordsThatTheAPIServerIsAway(t *testing.T) {
 		says string
 	}{
 		"status":    {[]string{"status"}, "error: listing pools and machines: the API server at " + address + " refuses connections"},
+		"dashboard": {[]string{"dashboard"}, "error: listing what the page shows: the API server at " + address + " refuses connections"},
 		"plan":      {[]string{"plan"}, "kubectl refit plan -f FILES --facts FACTS asks no cluster"},
 		"plan live": {[]string{"plan", "-f", planData + "objects.yaml", "--live"}, "listing pools and machines: the API server at " + address},
 		"adopt":     {[]string{"adopt"}, "listing the nodes: the API server at " + address},

@@ -50,7 +50,10 @@ func explain(command string, err error) string {
 
 func exitCode(err error) int {
 	var r refused
+	var e elsewhereError
 	switch {
+	case errors.As(err, &e):
+		return usage.ExitElsewhere
 	case errors.As(err, &r):
 		return usage.ExitRefused
 	case usage.Is(err):

@@ -61,8 +61,8 @@ func newRoot(s streams) *cobra.Command {
 	root.SetErr(s.err)
 	c.flags.AddFlags(root.PersistentFlags())
 	root.PersistentFlags().Lookup("namespace").Usage = "Namespace of the Machines (default " + defaultNamespace + ")"
-	root.AddCommand(newPause(c), newResume(c), newAbort(c), newRetry(c), newNext(c), newForget(c), newUndo(c), newHistory(c), newRelease(c), newWhy(c))
-	root.AddCommand(newAdopt(c), newInstall(c), newUninstall(c), newStatus(c), newPlan(c), newSimulate(c), newForecast(c), newDrain(c), newJoinToken(c), newVersion(c))
+	root.AddCommand(newPause(c), newResume(c), newAbort(c), newRetry(c), newNext(c), newForget(c), newUndo(c), newHistory(c), newRelease(c), newWhy(c), newWatch(c), newLogs(c), newDiagnose(c))
+	root.AddCommand(newAdopt(c), newInstall(c), newUninstall(c), newStatus(c), newPlan(c), newSimulate(c), newForecast(c), newDrain(c), newDashboard(c), newJoinToken(c), newVersion(c))
 	usage.Strict(root)
 	return root
 }

@@ -88,3 +88,10 @@ func awayFor(h v1alpha1.HistoryEntry) (away time.Duration, drained bool) {
 	}
 	return away, drained
 }
+
+// Measured is what so many per cent of the pool's operations that went well did not exceed, of those that drained the
+// node or of those that did not.
+func (p *Pool) Measured(drains bool, percent int) Estimate {
+	all := p.measured(drains)
+	return Estimate{Duration: all.at(percent), Samples: len(all)}
+}

@@ -26,6 +26,8 @@ const (
 	ExitNotRolledBack = 5
 	// ExitWait: refused for now by what may pass without anybody's doing, such as a repository that is away; another try is worth it.
 	ExitWait = 6
+	// ExitElsewhere: the answer is not to be had from here; the message says what to run where.
+	ExitElsewhere = 7
 )
 
 // Error is a mistake on the command line: nothing was begun.

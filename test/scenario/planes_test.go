@@ -75,7 +75,7 @@ func planesFleet(ctx context.Context, t *testing.T) *planes {
 		p.disks[name] = disk
 	}
 	o := Options(planesName, 1, os.Stderr)
-	o.ControlPlanes, o.CoreDNS = 3, false
+	o.ControlPlanes = 3
 	f, err := testfleet.Up(ctx, o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, f.Down(context.Background())) })

@@ -94,6 +94,8 @@ type Files interface {
 	Remove(path string) error
 	// Digest is the SHA-256 of a file in hex.
 	Digest(path string) (string, error)
+	// Sync makes durable whatever anybody has written to the filesystem of a file or directory.
+	Sync(path string) error
 }
 
 // Backups finds the previous version of a package among the files kept for a rollback.

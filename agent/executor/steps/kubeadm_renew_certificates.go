@@ -1,12 +1,9 @@
 package steps
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"path"
 	"slices"
 	"time"
 
@@ -35,14 +32,21 @@ var renewed = []string{
 // kubeadmRenewCertificates is judged by the certificates on disk afterwards. What uses
 // them still has the old ones loaded: the steps that follow restart it.
 func kubeadmRenewCertificates(ctx context.Context, r Run) (string, error) {
+	mended, err := afterCut(r, certificateBackup, renewed)
+	if err != nil {
+		return "", err
+	}
 	if err := r.Host.Kubeadm.RenewCertificates(ctx); err != nil {
 		return "", fail("CertificateRenewalFailed", "%v", err)
+	}
+	if err := syncKubeadm(r.Host); err != nil {
+		return "", err
 	}
 	facts, err := r.Host.Facts.Facts(ctx, nil)
 	if err != nil {
 		return "", fmt.Errorf("reading the facts of the host: %w", err)
 	}
-	return "", renewedAll(*r.Step.Renewal, facts, time.Now())
+	return mended, renewedAll(*r.Step.Renewal, facts, time.Now())
 }
 
 // renewedAll says that nothing that was due is due any more. kubeadm skips without an
@@ -70,52 +74,19 @@ func renewedAll(wish upgrade.Renewal, facts upgrade.Facts, now time.Time) error 
 
 // captureCertificates keeps the files themselves; keys have no place in a journal.
 func captureCertificates(_ context.Context, r Run) (journal.Undo, error) {
-	for _, name := range renewed {
-		if err := keepCertificate(r.Host, name); err != nil {
-			return journal.Undo{}, err
-		}
+	if err := keepFiles(r.Host, certificateBackup, renewed); err != nil {
+		return journal.Undo{}, err
 	}
 	return journal.Undo{Steps: []upgrade.Step{{Kind: upgrade.StepRestoreCertificates}}}, nil
-}
-
-// keepCertificate replaces what an earlier renewal has kept. It runs before the first
-// effect, and until that is recorded again after a crash: the host still has what is to be kept.
-func keepCertificate(h *Host, name string) error {
-	kept := path.Join(certificateBackup, name)
-	content, mode, err := h.Files.Read(path.Join(kubernetesDir, name))
-	if errors.Is(err, fs.ErrNotExist) {
-		err = h.Files.Remove(kept)
-	} else if err == nil {
-		err = h.Files.Write(kept, content, mode.Perm())
-	}
-	if err != nil {
-		return fmt.Errorf("keeping %s for the way back: %w", name, err)
-	}
-	return nil
 }
 
 // restoreCertificates brings back what was kept: all that can be, also where one cannot.
 func restoreCertificates(_ context.Context, r Run) (string, error) {
 	var errs []error
 	for _, name := range renewed {
-		if err := restoreCertificate(r.Host, name); err != nil {
+		if err := bringBack(r.Host, certificateBackup, name); err != nil {
 			errs = append(errs, fmt.Errorf("bringing back %s: %w", name, err))
 		}
 	}
 	return "", errors.Join(errs...)
-}
-
-func restoreCertificate(h *Host, name string) error {
-	kept, mode, err := h.Files.Read(path.Join(certificateBackup, name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // there was none
-	}
-	if err != nil {
-		return err //nolint:wrapcheck // the caller says what for
-	}
-	file := path.Join(kubernetesDir, name)
-	if now, _, err := h.Files.Read(file); err == nil && bytes.Equal(now, kept) {
-		return nil
-	}
-	return h.Files.Write(file, kept, mode.Perm()) //nolint:wrapcheck // the caller says what for
 }

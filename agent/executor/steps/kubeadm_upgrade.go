@@ -1,6 +1,7 @@
 package steps
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,13 @@ const settleTimeout = 5 * time.Minute
 // that was: one more of the same version is quick and completes it.
 func kubeadmUpgrade(ctx context.Context, r Run) (string, error) {
 	k := *r.Step.Kubeadm
+	mended := ""
+	if k.ControlPlane {
+		var err error
+		if mended, err = afterCut(r, kubeadmBackup, rewritten); err != nil {
+			return "", err
+		}
+	}
 	if k.ControlPlane && controlPlaneAt(ctx, r.Host, k.Version) == nil {
 		unfinished, err := r.Host.Kubeadm.Unfinished(ctx)
 		if err != nil {
@@ -34,7 +42,11 @@ func kubeadmUpgrade(ctx context.Context, r Run) (string, error) {
 			return "the control plane runs " + k.Version + " already", nil
 		}
 	}
-	return judgeKubeadm(ctx, r, k, runKubeadm(ctx, r, k))
+	message, err := judgeKubeadm(ctx, r, k, runKubeadm(ctx, r, k))
+	if err == nil {
+		err = syncKubeadm(r.Host)
+	}
+	return cmp.Or(message, mended), err
 }
 
 func runKubeadm(ctx context.Context, r Run, k upgrade.KubeadmUpgrade) (err error) {
@@ -112,6 +124,9 @@ func captureKubeadm(_ context.Context, r Run) (journal.Undo, error) {
 	undo := journal.Undo{}
 	if r.Step.Kubeadm.ControlPlane {
 		undo.None = "the control plane does not go back from " + r.Step.Kubeadm.Version + ": etcd's data may have moved on"
+		if err := keepFiles(r.Host, kubeadmBackup, rewritten); err != nil {
+			return undo, err
+		}
 	}
 	for _, file := range []string{kubeletConfig, kubeadmFlags} {
 		back, err := restoreFile(r.Host, file)

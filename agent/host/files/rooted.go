@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // Rooted are the files of the host under a root directory.
@@ -55,4 +57,17 @@ func (r Rooted) Remove(name string) error { return Remove(r.path(name)) }
 func (r Rooted) Digest(name string) (string, error) {
 	digest, _, err := Digest(r.path(name))
 	return digest, err
+}
+
+// Sync makes durable whatever anybody has written to the filesystem of a file or directory.
+func (r Rooted) Sync(name string) error {
+	f, err := os.Open(r.path(name))
+	if err != nil {
+		return fmt.Errorf("opening %s to sync its filesystem: %w", name, err)
+	}
+	defer f.Close() //nolint:errcheck // nothing was written through it
+	if err := unix.Syncfs(int(f.Fd())); err != nil {
+		return fmt.Errorf("syncing the filesystem of %s: %w", name, err)
+	}
+	return nil
 }

@@ -92,6 +92,8 @@ func (f files) Remove(path string) error {
 	return f.h.call("remove "+path, func() error { delete(f.h.Files, path); return nil })
 }
 
+func (f files) Sync(path string) error { return f.h.call("sync "+path, func() error { return nil }) }
+
 // Digest knows staged files by their name, name_version.deb, and those that a test left in Files.
 func (f files) Digest(path string) (digest string, err error) {
 	err = f.h.call("digest "+path, func() error {

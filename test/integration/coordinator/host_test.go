@@ -31,10 +31,11 @@ type host struct {
 func (w *world) host(name, pool string, roles ...v1alpha1.Role) *host {
 	w.t.Helper()
 	user, group := "system:node:"+name, "system:nodes" // the kubelet's own credential, as the agent uses it
-	if w.workloads != w.server {                       // where the Machines are, a Node of the host's name is another host
+	if w.workloads != w.server { // where the Machines are, a Node of the host's name is another host
 		user, group = "system:serviceaccount:"+namespace+":refit-machine-"+name, "system:serviceaccounts"
 	}
-	h := &host{w: w, roles: roles, Host: fakehost.New(namespace, name, oldK8s, newClient(w.t, w.server.As(w.t, user, group)))}
+	agent := newClient(w.t, w.server.As(w.t, user, group))
+	h := &host{w: w, roles: roles, Host: fakehost.New(namespace, name, oldK8s, agent)}
 	h.WorkTime = 100 * time.Millisecond
 	if hasRole(roles, v1alpha1.RoleControlPlane) {
 		h.APIServer = oldK8s
