@@ -127,6 +127,9 @@ func (r *Reconciler) applyTemplate(ctx context.Context, s *scope) error {
 			r.Board.SetOverrides(key, overrides)
 			r.applied.set(key, mark)
 		}
+		if ctx.Err() != nil {
+			break // the next pass goes on from here: what is written is known
+		}
 	}
 	return errors.Join(errs...)
 }
