@@ -126,7 +126,7 @@ func (s Stager) outside(ctx context.Context, plan upgrade.Plan) ([]upgrade.Findi
 		}
 	}
 	if blocked := upgrade.IsBlocked(upgrade.JudgePlan(facts, plan)); blocked != nil {
-		return []upgrade.Finding{refusal(blocked.Reason, errors.New(blocked.Message))}, nil
+		return []upgrade.Finding{refusal(blocked.Reason, errors.New(blocked.Message))}, nil //nolint:nilerr // a refusal is what was to be found out
 	}
 	return nil, nil
 }

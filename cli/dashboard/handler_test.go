@@ -351,5 +351,6 @@ func TestASourceThatFailsIsToldUntilItAnswersAgain(t *testing.T) {
 
 func TestTokensAreLongAndNeverTheSame(t *testing.T) {
 	assert.GreaterOrEqual(t, len(NewToken()), 26)
-	assert.NotEqual(t, NewToken(), NewToken())
+	one, other := NewToken(), NewToken()
+	assert.NotEqual(t, one, other)
 }

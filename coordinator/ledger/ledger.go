@@ -297,7 +297,7 @@ func (s *Store) change(ctx context.Context, namespace, what string, change func(
 			return err
 		}
 		if err := s.Writer.Update(ctx, l); err != nil {
-			return err
+			return err //nolint:wrapcheck // wrapped below; the repetition asks what kind it is
 		}
 		s.remember(l)
 		return nil

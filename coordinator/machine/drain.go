@@ -42,12 +42,8 @@ func (r *Reconciler) drain(ctx context.Context, s *scope) (outcome, error) {
 		GrantID: slot.GrantID, Machine: s.key, Node: s.node().Name, Options: opts,
 	})
 	switch {
-	case !state.Done && r.Now().Sub(slot.ReservedTime.Time) < soon:
-		s.unsaid = true
-		s.after(soon)
-		return stop, nil
 	case !state.Done:
-		status.Set(&s.status().Conditions, s.machine.Generation, r.Now(), status.Draining(state.Message))
+		r.draining(s, state.Message)
 		return stop, nil
 	case state.Err != nil:
 		return r.drainFailed(ctx, s, state.Err)
@@ -60,6 +56,16 @@ func (r *Reconciler) drain(ctx context.Context, s *scope) (outcome, error) {
 	}
 	status.Set(&s.status().Conditions, s.machine.Generation, r.Now(), status.Drained(state.Message))
 	return r.drained(ctx, s, ptr(metav1.NewTime(r.Now())))
+}
+
+// draining says how far the drain is, once it has lasted long enough to be read.
+func (r *Reconciler) draining(s *scope, message string) {
+	if r.Now().Sub(s.slot().ReservedTime.Time) < soon {
+		s.unsaid = true
+		s.after(soon)
+		return
+	}
+	status.Set(&s.status().Conditions, s.machine.Generation, r.Now(), status.Draining(message))
 }
 
 // drainOptions are the machine's policies and what the cluster makes of them.

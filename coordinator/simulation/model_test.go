@@ -223,7 +223,7 @@ func TestNoScheduleOfFaultsBreaksARule(t *testing.T) {
 	}
 	all.Wait()
 	if os.Getenv("REFIT_EXHAUSTIVE") != "" {
-		assert.EqualValues(t, schedules, played.Load(), "there was no time for the rest")
+		assert.Equal(t, int64(schedules), int64(played.Load()), "there was no time for the rest")
 	}
 	t.Logf("%d schedules in %s", played.Load(), time.Since(began).Round(time.Second))
 }

@@ -89,12 +89,7 @@ func JudgePlan(facts Facts, plan Plan) error {
 		out = append(out, rules.Step(string(s.Kind)))
 		switch s.Kind {
 		case StepInstallPackages, StepUnholdPackages:
-			for _, c := range s.Packages {
-				out = append(out, rules.Package(c.Name))
-				if s.Kind == StepInstallPackages && c.To == "" && isProtected(c.Name, facts.OS.Kernel) {
-					out = append(out, rules.Removal(c.Name))
-				}
-			}
+			out = append(out, packageViolations(rules, s, facts.OS.Kernel)...)
 		case StepSwitchSource:
 			if c := s.Source; c != nil && c.To != "" && (c.To != c.From || c.SignedBy != "") {
 				out = append(out, rules.Source(sourceWish(facts.Packages.Sources, c.Name, c.File, c.To, c.SignedBy)))
@@ -108,6 +103,18 @@ func JudgePlan(facts Facts, plan Plan) error {
 		}
 	}
 	return outside(out)
+}
+
+// packageViolations are the packages of a step that may not be touched, or not be removed.
+func packageViolations(rules hostpolicy.Policy, s Step, kernel string) []*hostpolicy.Violation {
+	var out []*hostpolicy.Violation
+	for _, c := range s.Packages {
+		out = append(out, rules.Package(c.Name))
+		if s.Kind == StepInstallPackages && c.To == "" && isProtected(c.Name, kernel) {
+			out = append(out, rules.Removal(c.Name))
+		}
+	}
+	return out
 }
 
 // dropInViolations are the refused fields of a drop-in file; one that is no YAML is refused elsewhere.

@@ -39,28 +39,29 @@ func (a *Apt) Switch(_ context.Context, change upgrade.SourceChange) error {
 	if err != nil {
 		return fmt.Errorf("reading the package source: %w", err)
 	}
-	content, replaced, present := replaceURI(path, string(data), change.From, change.To)
-	switch {
-	case replaced:
-	case present && change.Was == nil:
-		return nil
-	case present:
-	default:
-		return refuse("SourceMissing", "package source file %s names neither %s nor %s; somebody changed it since the plan was made", change.File, change.From, change.To)
-	}
-	if change.Was != nil {
-		if content, err = a.restate(path, content, change); err != nil {
-			return err
-		}
-	}
-	if content == string(data) {
-		return nil
+	content, err := a.switched(path, string(data), change)
+	if err != nil || content == string(data) {
+		return err
 	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return fmt.Errorf("looking at the package source: %w", err)
 	}
 	return files.WriteAtomic(path, []byte(content), info.Mode().Perm())
+}
+
+// switched is the file's content after the change.
+func (a *Apt) switched(path, data string, change upgrade.SourceChange) (string, error) {
+	content, replaced, present := replaceURI(path, data, change.From, change.To)
+	switch {
+	case !replaced && !present:
+		return "", refuse("SourceMissing", "package source file %s names neither %s nor %s; somebody changed it since the plan was made", change.File, change.From, change.To)
+	case change.Was == nil && !replaced:
+		return data, nil
+	case change.Was == nil:
+		return content, nil
+	}
+	return a.restate(path, content, change)
 }
 
 // sourcePath keeps a plan from writing anything but source files of apt.

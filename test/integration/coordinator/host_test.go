@@ -31,7 +31,7 @@ type host struct {
 func (w *world) host(name, pool string, roles ...v1alpha1.Role) *host {
 	w.t.Helper()
 	user, group := "system:node:"+name, "system:nodes" // the kubelet's own credential, as the agent uses it
-	if w.workloads != w.server { // where the Machines are, a Node of the host's name is another host
+	if w.workloads != w.server {                       // where the Machines are, a Node of the host's name is another host
 		user, group = "system:serviceaccount:"+namespace+":refit-machine-"+name, "system:serviceaccounts"
 	}
 	agent := newClient(w.t, w.server.As(w.t, user, group))
