@@ -121,6 +121,8 @@ e2e: build artefacts ## The long enumerations: every write of coordinator and ex
 	REFIT_EXHAUSTIVE=1 go test -count=1 -timeout 60m ./agent/executor/...
 	REFIT_FLEET_ARTEFACTS=1 REFIT_FLEET_COREDNS=1 go test -count=1 -timeout 60m ./test/fleet/artefacts
 	REFIT_FLEET=1 REFIT_IDLE=10m REFIT_AWAY=10m REFIT_ROLLOUTS=1 go test -v -count=1 -timeout 210m -p 1 ./test/fleet/testfleet ./test/scenario/...
+	REFIT_PLANES=1 REFIT_MINORS=1 go test -v -count=1 -timeout 150m -run 'TestThreeControlPlanes|TestTwoMinors' ./test/scenario
+	REFIT_MINORS=3 go test -v -count=1 -timeout 100m -run TestTwoMinors ./test/scenario
 	REFIT_FLEET=1 REFIT_EXHAUSTIVE=1 go test -v -count=1 -timeout 120m ./test/fault
 
 .PHONY: scale

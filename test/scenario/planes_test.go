@@ -51,7 +51,7 @@ func TestThreeControlPlanesGoOnThroughFaults(t *testing.T) {
 	assert.Empty(t, etcd.Below, "healthy members are never fewer than a quorum")
 }
 
-// planes has a fleet of three control planes and a worker; the disks of the control planes can lose their power.
+// planes has a fleet of three control planes and two workers; the disks of the control planes can lose their power.
 type planes struct {
 	*Env
 	ctx   context.Context
@@ -74,7 +74,7 @@ func planesFleet(ctx context.Context, t *testing.T) *planes {
 		t.Cleanup(func() { assert.NoError(t, disk.Remove()) })
 		p.disks[name] = disk
 	}
-	o := Options(planesName, 1, os.Stderr)
+	o := Options(planesName, 2, os.Stderr)
 	o.ControlPlanes = 3
 	f, err := testfleet.Up(ctx, o)
 	require.NoError(t, err)
