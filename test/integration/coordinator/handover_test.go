@@ -96,6 +96,12 @@ func TestALeaderUpgradesItsOwnNodeLastAndHandsTheLeadOverFirst(t *testing.T) {
 		err := w.workload.Get(context.Background(), client.ObjectKey{Name: "w1"}, n)
 		cordonedBefore <- err != nil || n.Spec.Unschedulable
 	}()
+	for _, name := range workers { // until then each is up to date without any wish
+		w.until("the template of "+name+" is written", func() bool {
+			v := w.machine(name).Spec.Versions
+			return v != nil && v.Kubelet == newK8s
+		})
+	}
 	w.untilUpToDate(workers...)
 
 	select {
