@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -20,34 +21,42 @@ func TestAptFollowsARedirectToNoFileAndTellsNoSecret(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "secret")
 	require.NoError(t, os.WriteFile(secret, []byte("root only"), 0o644))
 	digest := strings.Repeat("0", 64)
-	seen := map[string]string{}
+	var mu sync.Mutex // for what the servers' own goroutines see
+	seen, target := map[string]string{}, ""
+	saw := func(server, what string) string {
+		mu.Lock()
+		defer mu.Unlock()
+		seen[server] = what
+		return target
+	}
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		seen["other"] = req.Header.Get("Authorization") + req.Header.Get("Referer")
+		saw("other", req.Header.Get("Authorization")+req.Header.Get("Referer"))
 		_, _ = w.Write([]byte("x"))
 	}))
 	defer other.Close()
-	target := ""
 	mirror := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		seen["mirror"] = req.Header.Get("Authorization")
-		http.Redirect(w, req, target, http.StatusFound)
+		http.Redirect(w, req, saw("mirror", req.Header.Get("Authorization")), http.StatusFound)
 	}))
 	defer mirror.Close()
 	require.NoError(t, os.WriteFile(filepath.Join(h.Root, "etc/apt/auth.conf"), []byte("machine "+mirror.URL+" login me password secret\n"), 0o600))
-	download := func(name string) (string, error) {
+	download := func(name, to string) (string, error) {
+		mu.Lock()
+		target = to
+		mu.Unlock()
 		file := filepath.Join(t.TempDir(), name)
 		err := h.download(t.Context(), mirror.URL+"/x.deb", digest, file)
 		text, _ := os.ReadFile(file)
 		return string(text), err
 	}
 
-	target = "file://" + secret
-	text, err := download("file.deb")
+	text, err := download("file.deb", "file://"+secret)
 	require.Error(t, err)
 	assert.NotContains(t, text+err.Error(), "root only")
 
-	target = other.URL + "/y.deb"
-	_, err = download("other.deb")
+	_, err = download("other.deb", other.URL+"/y.deb")
 	require.Error(t, err, "its digest is not right")
+	mu.Lock()
+	defer mu.Unlock()
 	assert.NotEmpty(t, seen["mirror"], "the mirror has been told")
 	require.Contains(t, seen, "other", "the redirect is followed")
 	assert.Empty(t, seen["other"], "the other server has not")
