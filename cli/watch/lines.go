@@ -4,7 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
 )
 
 // Lines writes changes one below another, for a pipe or a log.
@@ -13,6 +18,9 @@ type Lines struct {
 	json  bool
 	fleet *Fleet
 	since time.Time
+	// first is what was there when the watch began, until all of it has been read.
+	first []Change
+	read  bool
 }
 
 // NewLines writes as text or as JSON. Events of before its begin are history, and left out.
@@ -20,9 +28,19 @@ func NewLines(out io.Writer, asJSON bool, since time.Time, pools ...string) *Lin
 	return &Lines{out: out, json: asJSON, fleet: NewFleet(pools...), since: since}
 }
 
-// Take writes what changes mean.
+// Take writes what changes mean, once everything that is there has been read: a machine is
+// told with its pool.
 func (l *Lines) Take(b Batch) error {
-	for _, c := range b.Changes {
+	changes := b.Changes
+	if !l.read {
+		l.first = append(l.first, changes...)
+		if !b.Synced {
+			return nil
+		}
+		slices.SortStableFunc(l.first, func(a, b Change) int { return rank(a) - rank(b) })
+		changes, l.first, l.read = l.first, nil, true
+	}
+	for _, c := range changes {
 		for _, line := range l.fleet.Apply(c, b.Now) {
 			if isEvent(c) && line.Time.Before(l.since.Truncate(time.Second)) {
 				continue
@@ -33,6 +51,19 @@ func (l *Lines) Take(b Batch) error {
 		}
 	}
 	return nil
+}
+
+// rank orders what is read first: pools before their machines, events last.
+func rank(c Change) int {
+	switch c.Object.(type) {
+	case *v1alpha1.MachineDeployment:
+		return 0
+	case *v1alpha1.Ledger:
+		return 1
+	case *corev1.Event:
+		return 3
+	}
+	return 2
 }
 
 // Outcome is what --until-done waits for.

@@ -291,7 +291,7 @@ func TestAHostCannotDriveTheOperatorsTerminal(t *testing.T) {
 		assert.NotContains(t, m.Frame(), bad)
 	}
 	var out strings.Builder
-	require.NoError(t, watch.NewLines(&out, false, noon).Take(watch.Batch{Now: noon, Changes: []watch.Change{{Object: machine("w", v1alpha1.PhaseWaiting, "v", says("Waiting", "R", evil))}}}))
+	require.NoError(t, watch.NewLines(&out, false, noon).Take(watch.Batch{Synced: true, Now: noon, Changes: []watch.Change{{Object: machine("w", v1alpha1.PhaseWaiting, "v", says("Waiting", "R", evil))}}}))
 	assert.Equal(t, 1, strings.Count(out.String(), "\n"))
 	assert.NotContains(t, out.String(), "\x1b")
 }
@@ -351,7 +351,7 @@ func TestLinesHaveOneForEachChangeAndNoneForNothing(t *testing.T) {
 	l := watch.NewLines(&out, false, noon)
 	take := func(changes ...watch.Change) string {
 		out.Reset()
-		require.NoError(t, l.Take(watch.Batch{Now: noon, Changes: changes}))
+		require.NoError(t, l.Take(watch.Batch{Synced: true, Now: noon, Changes: changes}))
 		return out.String()
 	}
 	assert.Equal(t, "2026-05-01T12:00:00Z pool workers 0/0 up to date, 0 in flight, 0 failed\n", take(watch.Change{Object: workers("RollingOut", metav1.ConditionTrue)}))
@@ -391,4 +391,14 @@ func BenchmarkFrameOf5000Machines(b *testing.B) {
 			_ = next.View()
 		}
 	})
+}
+
+// What is read first comes in any order; a machine is told with its pool all the same.
+func TestLinesBeginWhenEverythingIsRead(t *testing.T) {
+	var out strings.Builder
+	l := watch.NewLines(&out, false, noon, "workers")
+	require.NoError(t, l.Take(watch.Batch{Now: noon, Changes: []watch.Change{{Object: machine("a", v1alpha1.PhaseReady, "v"), First: true}}}))
+	assert.Empty(t, out.String())
+	require.NoError(t, l.Take(watch.Batch{Synced: true, Now: noon, Changes: []watch.Change{{Object: workers("Progressing", metav1.ConditionTrue), First: true}}}))
+	assert.Contains(t, out.String(), " a (workers) Ready")
 }
