@@ -21,8 +21,8 @@ import (
 // TestAFleetIsUpgradedByPods is the smallest fleet with its agents in the DaemonSet: installed by one line,
 // upgraded with the agent's pod and then the host killed at work, and removed without residue.
 func TestAFleetIsUpgradedByPods(t *testing.T) {
-	if os.Getenv("REFIT_FLEET") == "" {
-		t.Skip("set REFIT_FLEET=1 (as root) to boot a real fleet: make test-fleet")
+	if os.Getenv("REFIT_PODS") == "" {
+		t.Skip("set REFIT_PODS=1 (as root) to upgrade a real fleet whose agents are pods: make e2e")
 	}
 	t.Setenv("REFIT_AGENT", "daemonset")
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute)
