@@ -171,6 +171,7 @@ type Check struct {
 	// Name of the check.
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$')",message="must be letters, digits, dots, dashes and underscores"
 	Name string `json:"name"`
 	// CEL expression that must be true, over machine and node (those that wait), machines, nodes and pods of the pool.
 	// +optional
@@ -185,7 +186,7 @@ type Check struct {
 type PrometheusCheck struct {
 	// URL of the Prometheus server.
 	// +kubebuilder:validation:MaxLength=512
-	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^@ ?#]+$')",message="must be an http or https URL without user or query"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://([A-Za-z0-9.-]+|[[][0-9A-Fa-f:]+[]])(:[0-9]{1,5})?(/[A-Za-z0-9._~:+%/-]*)?$')",message="must be an http or https URL without user or query, and without spaces"
 	URL string `json:"url"`
 	// Query in PromQL.
 	// +kubebuilder:validation:MinLength=1
