@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -133,7 +134,7 @@ func (p *planes) broken(t *testing.T) {
 	require.NoError(t, p.Follow(p.ctx, AllAt(planesWish), func(c Change) {
 		p.Say("  %6s  %-10s %s", time.Since(begin).Round(time.Second), c.Machine.Name, Line(&c.Machine))
 		op := c.Machine.Status.LastOperation
-		if op == nil || op.State != v1alpha1.OperationProcessing || !strings.HasPrefix(op.Step, string(upgrade.StepKubeadmUpgrade)) || has(struck, c.Machine.Name) {
+		if op == nil || op.State != v1alpha1.OperationProcessing || !strings.HasPrefix(op.Step, string(upgrade.StepKubeadmUpgrade)) || slices.Contains(struck, c.Machine.Name) {
 			return
 		}
 		struck = append(struck, c.Machine.Name)
@@ -150,15 +151,6 @@ func (p *planes) broken(t *testing.T) {
 	machines, err := p.Machines(p.ctx)
 	require.NoError(t, err)
 	PrintTimings(os.Stderr, machines)
-}
-
-func has(all []string, one string) bool {
-	for _, s := range all {
-		if s == one {
-			return true
-		}
-	}
-	return false
 }
 
 func (p *planes) killExecutor(t *testing.T, host, id string, after time.Duration) {

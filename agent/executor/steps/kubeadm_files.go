@@ -113,8 +113,8 @@ func isBroken(h *Host, name string) (bool, error) {
 		contents = append(contents, content)
 	}
 	if len(contents) == 1 {
-		var any map[string]any
-		return yaml.Unmarshal(contents[0], &any) != nil, nil
+		var object map[string]any
+		return yaml.Unmarshal(contents[0], &object) != nil, nil
 	}
 	_, err := tls.X509KeyPair(contents[0], contents[1])
 	return err != nil, nil
