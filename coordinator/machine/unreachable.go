@@ -70,9 +70,11 @@ func silentSince(slot *v1alpha1.Slot, node *fleet.Node) time.Time {
 	return time.Time{}
 }
 
-// wentAwayIn says that the node went away after the slot was reserved.
+// wentAwayIn says that the node went away after the slot was reserved. Both times are in whole
+// seconds: a node that was down already when its slot was reserved may have gone down in that
+// same second, and is not one that has to come back first.
 func wentAwayIn(slot *v1alpha1.Slot, node *fleet.Node) bool {
-	return node != nil && !node.Ready && !node.NotReadySince.Time.Before(slot.ReservedTime.Time)
+	return node != nil && !node.Ready && node.NotReadySince.After(slot.ReservedTime.Time)
 }
 
 // wentSilent says that the host was lost before it had begun. That is on the Machine before

@@ -38,6 +38,7 @@ func TestAHostThatGoesSilentBeforeItBeginsIsWaitedForFiveMinutes(t *testing.T) {
 		"away in its drain":                         {reserved(time.Hour), away(5 * time.Minute), true, 0},
 		"down before its slot, and being drained":   {reserved(time.Hour), away(2 * time.Hour), false, 0},
 		"down before its slot, and just granted":    {granted(time.Hour, time.Minute), away(2 * time.Hour), false, 4 * time.Minute},
+		"down in the second of its slot":            {granted(time.Hour, time.Minute), away(time.Hour), false, 4 * time.Minute},
 		"down before its slot, and granted in vain": {granted(time.Hour, 5*time.Minute), away(2 * time.Hour), true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
