@@ -127,6 +127,7 @@ func (p *parts) addMachine() error {
 		Watches(&v1alpha1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(p.mapper.machinesOf), builder.WithPredicates(wishChanged())).
 		Watches(&v1alpha1.Ledger{}, handler.EnqueueRequestsFromMapFunc(p.slots)).
 		WatchesRawSource(source.Kind(p.nodes.GetCache(), &corev1.Node{}, handler.TypedEnqueueRequestsFromMapFunc(p.mapper.machineOfNode), nodeChanged())).
+		WatchesRawSource(source.Kind(p.nodes.GetCache(), &corev1.Node{}, handler.TypedEnqueueRequestsFromMapFunc(p.mapper.concernedByNode), plannersNodeChanged())).
 		WatchesRawSource(source.Channel(p.word, &handler.EnqueueRequestForObject{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 8}).
 		Complete(r)

@@ -40,6 +40,20 @@ func (m mapper) concerned(ctx context.Context, o client.Object) []ctrl.Request {
 	})
 }
 
+// concernedByNode are the machines whose next hop may depend on the kubelet of another Node,
+// one without a Machine above all, of which nothing else tells.
+func (m mapper) concernedByNode(ctx context.Context, n *corev1.Node) []ctrl.Request {
+	everyone := upgrade.Unmanaged(n.Name, plannersNode(n)).APIServer != upgrade.NoAPIServer
+	return m.machines(ctx, "", func(other *v1alpha1.Machine) bool {
+		return other.Name != n.Name && (everyone || isControlPlane(other))
+	})
+}
+
+// plannersNode is what the planner of other hosts' hops takes from a Node.
+func plannersNode(n *corev1.Node) upgrade.NodeState {
+	return upgrade.NodeState{Labels: n.Labels, Kubelet: n.Status.NodeInfo.KubeletVersion}
+}
+
 // isControlPlane says that kubelets meet an API server of the machine, whatever its roles say.
 func isControlPlane(m *v1alpha1.Machine) bool {
 	return upgrade.StateOf(m, nil, nil).APIServer != upgrade.NoAPIServer

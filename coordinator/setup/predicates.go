@@ -19,15 +19,34 @@ func nodeChanged() predicate.TypedPredicate[*corev1.Node] {
 	}
 }
 
-// versionsChanged passes what bears on the next hop of other machines.
+// plannersNodeChanged passes what of a Node bears on the next hop of other machines.
+func plannersNodeChanged() predicate.TypedPredicate[*corev1.Node] {
+	return predicate.TypedFuncs[*corev1.Node]{
+		UpdateFunc: func(e event.TypedUpdateEvent[*corev1.Node]) bool {
+			old, now := plannersNode(e.ObjectOld), plannersNode(e.ObjectNew)
+			return !equality.Semantic.DeepEqual(upgrade.Unmanaged(e.ObjectOld.Name, old), upgrade.Unmanaged(e.ObjectNew.Name, now))
+		},
+	}
+}
+
+// versionsChanged passes what bears on the next hop of other machines: what fleet.ForPlanner reads.
 func versionsChanged() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			old, isOld := e.ObjectOld.(*v1alpha1.Machine)
 			now, isNow := e.ObjectNew.(*v1alpha1.Machine)
-			return isOld && isNow && !equality.Semantic.DeepEqual(upgrade.StateOf(old, nil, nil), upgrade.StateOf(now, nil, nil))
+			return isOld && isNow && !(equality.Semantic.DeepEqual(upgrade.StateOf(old, nil, nil), upgrade.StateOf(now, nil, nil)) &&
+				equality.Semantic.DeepEqual(old.Status.PassedMinors, now.Status.PassedMinors) && assignedPlane(old) == assignedPlane(now))
 		},
 	}
+}
+
+// assignedPlane is the release that a control plane is on its way to, which its peers take as well.
+func assignedPlane(m *v1alpha1.Machine) v1alpha1.KubernetesVersion {
+	if m.Status.Assignment == nil {
+		return ""
+	}
+	return m.Status.Assignment.Target.ControlPlane
 }
 
 // poolChanged passes a new wish, and that it is written into all machines of the pool.
