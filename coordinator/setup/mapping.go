@@ -7,6 +7,7 @@ import (
 	"github.com/refit-dev/refit/pkg/upgrade"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -104,10 +105,20 @@ func (m mapper) machineOfNode(ctx context.Context, n *corev1.Node) []ctrl.Reques
 	return out
 }
 
+// namespacesOfNode are those with the Node's Machine. One without a Machine counts for the
+// skew of all.
 func (m mapper) namespacesOfNode(ctx context.Context, n *corev1.Node) []ctrl.Request {
-	var out []ctrl.Request
-	for _, r := range m.machineOfNode(ctx, n) {
-		out = append(out, requestFor(r.Namespace))
+	machines := m.machineOfNode(ctx, n)
+	if len(machines) == 0 {
+		machines = m.machines(ctx, "", func(*v1alpha1.Machine) bool { return true })
+	}
+	namespaces := sets.New[string]()
+	for _, r := range machines {
+		namespaces.Insert(r.Namespace)
+	}
+	out := make([]ctrl.Request, 0, len(namespaces))
+	for _, namespace := range sets.List(namespaces) {
+		out = append(out, requestFor(namespace))
 	}
 	return out
 }

@@ -1,0 +1,45 @@
+package setup
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/refit-dev/refit/api/v1alpha1"
+)
+
+func TestANodeWithoutAMachineConcernsTheMachinesThatItsKubeletMayHold(t *testing.T) {
+	scheme := runtime.NewScheme()
+	require.NoError(t, v1alpha1.AddToScheme(scheme))
+	machine := func(namespace, name string, role v1alpha1.Role) client.Object {
+		m := &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+		m.Spec.Roles = []v1alpha1.Role{role}
+		return m
+	}
+	m := mapper{fake.NewClientBuilder().WithScheme(scheme).
+		WithIndex(&v1alpha1.Machine{}, indexName, func(o client.Object) []string { return []string{o.GetName()} }).
+		WithObjects(machine("a", "cp-1", v1alpha1.RoleControlPlane), machine("a", "w-1", v1alpha1.RoleWorker), machine("b", "w-2", v1alpha1.RoleWorker)).Build()}
+	names := func(requests []ctrl.Request) (out []string) {
+		for _, r := range requests {
+			out = append(out, r.String())
+		}
+		return out
+	}
+	node := func(name string, labels map[string]string) *corev1.Node {
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+	}
+	plane := map[string]string{"node-role.kubernetes.io/control-plane": ""}
+
+	assert.ElementsMatch(t, []string{"a/cp-1"}, names(m.concernedByNode(context.Background(), node("stranger", nil))), "a kubelet holds control planes")
+	assert.ElementsMatch(t, []string{"a/cp-1", "a/w-1", "b/w-2"}, names(m.concernedByNode(context.Background(), node("stranger", plane))), "a control plane holds kubelets")
+	assert.Equal(t, []string{"/a", "/b"}, names(m.namespacesOfNode(context.Background(), node("stranger", nil))))
+	assert.Equal(t, []string{"/b"}, names(m.namespacesOfNode(context.Background(), node("w-2", nil))))
+}
