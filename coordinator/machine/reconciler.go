@@ -73,6 +73,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.forget,   // a person has given up the host in its slot
 		r.retry,    // a new spec or a retry clears failures
 		r.welcome,  // a host that was lost before it began is back
+		r.ended,    // a slot that was put back after its operation had ended
 		r.withdraw, // a slot not accepted yet that is no longer wanted
 		r.giveWay,  // a person's uncordon in the middle of an operation
 		r.drain,    // Reserved: cordon, drain

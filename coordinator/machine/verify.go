@@ -44,6 +44,17 @@ func (r *Reconciler) verify(ctx context.Context, s *scope) (outcome, error) {
 	return r.succeeded(ctx, s)
 }
 
+// ended gives a slot back that is in the ledger again, as it was before its operation ended: a
+// backup was restored. The host is through with its grant, and nothing is drained for it again.
+func (r *Reconciler) ended(ctx context.Context, s *scope) (outcome, error) {
+	slot := s.slot()
+	if slot == nil || slot.State == v1alpha1.SlotVerifying || !inHistory(s.read, slot.GrantID) {
+		return goOn, nil
+	}
+	r.Drains.Forget(slot.GrantID)
+	return r.release(ctx, s)
+}
+
 func inHistory(m *v1alpha1.Machine, id string) bool {
 	return slices.ContainsFunc(m.Status.History, func(h v1alpha1.HistoryEntry) bool { return h.ID == id })
 }
