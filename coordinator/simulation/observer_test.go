@@ -78,7 +78,9 @@ func (o *observer) heard(e Entry) {
 	case ActionEvent:
 		switch e.Reason {
 		case "Cordon":
-			o.foreign[e.Machine] = o.e.world.nodes[e.Machine] != nil && !o.e.world.nodes[e.Machine].Spec.Unschedulable
+			if m != nil { // of a machine that is gone nothing happens
+				o.foreign[e.Machine] = o.e.world.nodes[e.Machine] != nil && !o.e.world.nodes[e.Machine].Spec.Unschedulable
+			}
 		case "Uncordon", "DeleteNode":
 			delete(o.foreign, e.Machine)
 		}
@@ -200,8 +202,9 @@ func allowed(b *v1alpha1.MachineDisruptionBudget, total int) int {
 
 func (o *observer) covered(s metav1.LabelSelector) []*v1alpha1.Machine {
 	var out []*v1alpha1.Machine
+	selector, err := metav1.LabelSelectorAsSelector(&s)
 	for _, m := range o.e.world.machines {
-		if m.Spec.Availability != v1alpha1.AvailabilityOutOfService && matches(s, m) {
+		if err == nil && m.Spec.Availability != v1alpha1.AvailabilityOutOfService && selector.Matches(labels.Set(m.Labels)) {
 			out = append(out, m)
 		}
 	}
