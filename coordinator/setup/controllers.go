@@ -22,7 +22,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
@@ -125,7 +124,7 @@ func (p *parts) addMachine() error {
 		Owns(&rbacv1.Role{}).Owns(&rbacv1.RoleBinding{}).
 		Watches(&v1alpha1.Machine{}, handler.EnqueueRequestsFromMapFunc(p.mapper.concerned), builder.WithPredicates(versionsChanged())).
 		Watches(&v1alpha1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(p.mapper.machinesOf), builder.WithPredicates(wishChanged())).
-		Watches(&v1alpha1.Ledger{}, handler.EnqueueRequestsFromMapFunc(p.slots)).
+		Watches(&v1alpha1.Ledger{}, p.slots()).
 		WatchesRawSource(source.Kind(p.nodes.GetCache(), &corev1.Node{}, handler.TypedEnqueueRequestsFromMapFunc(p.mapper.machineOfNode), nodeChanged())).
 		WatchesRawSource(source.Kind(p.nodes.GetCache(), &corev1.Node{}, handler.TypedEnqueueRequestsFromMapFunc(p.mapper.concernedByNode), plannersNodeChanged())).
 		WatchesRawSource(source.Channel(p.word, &handler.EnqueueRequestForObject{})).
@@ -135,14 +134,6 @@ func (p *parts) addMachine() error {
 		return fmt.Errorf("adding the Machine controller: %w", err)
 	}
 	return nil
-}
-
-// slots are the machines in flight. They find the ledger that brings them about.
-func (p *parts) slots(ctx context.Context, o client.Object) []ctrl.Request {
-	if l, ok := o.(*v1alpha1.Ledger); ok {
-		p.ledger.Seen(l)
-	}
-	return p.mapper.slots(ctx, o)
 }
 
 func (p *parts) addRollout() error {

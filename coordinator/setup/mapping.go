@@ -80,19 +80,6 @@ func (m mapper) machinesOf(ctx context.Context, o client.Object) []ctrl.Request 
 	return m.machines(ctx, o.GetNamespace(), func(*v1alpha1.Machine) bool { return true })
 }
 
-// slots are the machines in flight.
-func (m mapper) slots(_ context.Context, o client.Object) []ctrl.Request {
-	l, ok := o.(*v1alpha1.Ledger)
-	if !ok {
-		return nil
-	}
-	out := make([]ctrl.Request, 0, len(l.Spec.Slots))
-	for _, s := range l.Spec.Slots {
-		out = append(out, ctrl.Request{NamespacedName: types.NamespacedName{Namespace: l.Namespace, Name: s.Machine}})
-	}
-	return out
-}
-
 func (m mapper) machineOfNode(ctx context.Context, n *corev1.Node) []ctrl.Request {
 	list := &v1alpha1.MachineList{}
 	if m.cache.List(ctx, list, client.MatchingFields{indexName: n.Name}, client.UnsafeDisableDeepCopy) != nil {
