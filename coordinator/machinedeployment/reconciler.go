@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"strconv"
 	"sync"
 	"time"
 
@@ -40,6 +39,7 @@ type Reconciler struct {
 	Now func() time.Time
 
 	applied  applied
+	kept     kept
 	compiler checks.Compiler
 	memory   fleet.Memory
 }
@@ -103,6 +103,10 @@ func (r *Reconciler) applyTemplate(ctx context.Context, s *scope) error {
 	if s.conflict != "" {
 		return nil
 	}
+	fields, err := fieldsOf(&s.deployment.Spec.Template.Spec)
+	if err != nil {
+		return err
+	}
 	var errs []error
 	for _, m := range s.pool.Machines {
 		key := types.NamespacedName{Namespace: m.Namespace, Name: m.Name}
@@ -115,6 +119,11 @@ func (r *Reconciler) applyTemplate(ctx context.Context, s *scope) error {
 			return err
 		}
 		if r.applied.is(key, mark, state) {
+			continue
+		}
+		if inSync(fields, m.Machine) {
+			r.Board.SetOverrides(key, nil)
+			r.applied.set(key, mark)
 			continue
 		}
 		overrides, err := r.apply(ctx, &s.deployment.Spec.Template.Spec, m.Machine)
@@ -139,33 +148,36 @@ func (r *Reconciler) applyTemplate(ctx context.Context, s *scope) error {
 type applied struct {
 	mu    sync.Mutex
 	marks map[types.NamespacedName]uint64
-	seen  map[types.NamespacedName]string
+	seen  map[types.NamespacedName]seenState
 }
 
-// stateOf is the state of a deployment's template and of a Machine that was looked at; "" where nothing tells.
-func stateOf(d *v1alpha1.MachineDeployment, m *v1alpha1.Machine) string {
-	if m.ResourceVersion == "" {
-		return ""
-	}
-	return string(d.UID) + " " + strconv.FormatInt(d.Generation, 10) + " " + m.ResourceVersion
+// seenState is the state of a deployment's template and of a Machine that was looked at. Without a version nothing tells.
+type seenState struct {
+	deployment types.UID
+	generation int64
+	machine    string
+}
+
+func stateOf(d *v1alpha1.MachineDeployment, m *v1alpha1.Machine) seenState {
+	return seenState{d.UID, d.Generation, m.ResourceVersion}
 }
 
 // saw says that nothing has to be applied to the very state that was looked at last: of very
 // many machines few have changed since.
-func (a *applied) saw(key types.NamespacedName, state string) bool {
+func (a *applied) saw(key types.NamespacedName, state seenState) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return state != "" && a.seen[key] == state
+	return state.machine != "" && a.seen[key] == state
 }
 
-func (a *applied) is(key types.NamespacedName, mark uint64, state string) bool {
+func (a *applied) is(key types.NamespacedName, mark uint64, state seenState) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.marks[key] != mark {
 		return false
 	}
 	if a.seen == nil {
-		a.seen = map[types.NamespacedName]string{}
+		a.seen = map[types.NamespacedName]seenState{}
 	}
 	a.seen[key] = state
 	return true

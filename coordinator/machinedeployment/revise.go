@@ -12,11 +12,21 @@ import (
 // revise keeps the template's revision. The cache says whether something is to be written;
 // what is, is decided on a live reading: a cache that lags would give a number away twice.
 func (r *Reconciler) revise(ctx context.Context, s *scope) error {
-	todo, err := r.recordIn(ctx, s, r.Client)
+	known, err := Revisions(ctx, r.Client, s.read)
 	if err != nil {
 		return err
 	}
-	if todo.pending() {
+	if name := r.kept.current(s.deployment, known); name != "" {
+		s.deployment.Status.CurrentRevision = name
+		return nil
+	}
+	todo, err := record(s.deployment, s.pool, known)
+	if err != nil {
+		return err
+	}
+	if !todo.pending() {
+		r.kept.keep(s.deployment, known, todo.current.Name)
+	} else {
 		if todo, err = r.recordIn(ctx, s, r.Live); err != nil {
 			return err
 		}
