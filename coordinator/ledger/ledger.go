@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -80,11 +81,12 @@ func (s *Store) Read(ctx context.Context, namespace string) (*v1alpha1.Ledger, e
 
 // Last is the ledger as this process has seen or written it last; nil before. It has every
 // slot that this process has reserved and not released, but may lack what a later leader
-// has done: it shows that there is nothing to do, and is never a reason to do something.
+// has done: it shows that there is nothing to do, and is never a reason to do something. It
+// is shared, and only read: in a large rollout a copy for each look would cost more than the look.
 func (s *Store) Last(namespace string) *v1alpha1.Ledger {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.last[namespace].DeepCopy()
+	return s.last[namespace]
 }
 
 // Seen tells of a ledger that an event has brought, so that whoever looks because of it finds
@@ -98,9 +100,16 @@ func (s *Store) remember(l *v1alpha1.Ledger) {
 	if s.last == nil {
 		s.last = map[string]*v1alpha1.Ledger{}
 	}
-	if !older(l, s.last[l.Namespace]) {
+	if was := s.last[l.Namespace]; !older(l, was) && !same(l, was) {
 		s.last[l.Namespace] = l.DeepCopy()
 	}
+}
+
+// same says that a is known already. After a backup was restored, a version may come up again with other slots.
+func same(a, b *v1alpha1.Ledger) bool {
+	return b != nil && a.UID == b.UID && a.ResourceVersion == b.ResourceVersion && a.ResourceVersion != "" &&
+		a.Spec.Epoch == b.Spec.Epoch && a.Spec.Stopped == b.Spec.Stopped &&
+		slices.EqualFunc(a.Spec.Slots, b.Spec.Slots, func(x, y v1alpha1.Slot) bool { return x.GrantID == y.GrantID && x.State == y.State })
 }
 
 // older says that a was written before b, as far as their versions tell.

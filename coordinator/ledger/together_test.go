@@ -92,8 +92,13 @@ func TestTheLastLedgerIsNeverAnOlderOne(t *testing.T) {
 	require.NoError(t, s.Release(ctx, namespace, "g-w1"))
 	assert.Empty(t, s.Last(namespace).Spec.Slots)
 
-	s.Last(namespace).Spec.Slots = []v1alpha1.Slot{slot("w2")}
-	assert.Empty(t, s.Last(namespace).Spec.Slots, "a reader changes a copy")
+	read(t, s).Spec.Slots = []v1alpha1.Slot{slot("w2")}
+	assert.Empty(t, s.Last(namespace).Spec.Slots, "who has read it changes a copy")
+	require.NoError(t, s.Reserve(ctx, read(t, s), slot("w3")))
+	known, changed := s.Last(namespace), read(t, s)
+	changed.Spec.Slots[0].State = v1alpha1.SlotGranted
+	assert.Same(t, known, s.Last(namespace), "what is known already is not copied again")
+	assert.Equal(t, v1alpha1.SlotReserved, known.Spec.Slots[0].State)
 	s.Forget(namespace)
 	assert.Nil(t, s.Last(namespace))
 }
