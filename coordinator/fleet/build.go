@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/cache"
 )
 
 // Objects are what a Fleet is built from; all of one namespace, except the nodes.
@@ -37,7 +38,7 @@ func (r *remembered) build(o Objects) (*Fleet, error) {
 	f := &Fleet{Pools: map[string]*Pool{}, Stopped: o.Ledger.Stopped, Epoch: o.Ledger.Epoch, Now: o.Now, given: new(int)}
 	f.nodes = make([]*Node, 0, len(o.Nodes))
 	for i := range o.Nodes {
-		f.nodes = append(f.nodes, r.node(&o.Nodes[i]))
+		f.nodes = append(f.nodes, r.node(i, &o.Nodes[i]))
 	}
 	selectors := textsOf(claims)
 	reclaim := !slices.Equal(selectors, r.selectors)
@@ -47,9 +48,12 @@ func (r *remembered) build(o Objects) (*Fleet, error) {
 	f.Machines = make([]*Machine, 0, len(o.Machines))
 	for i := range o.Machines {
 		m := &all[i]
-		m.Machine, m.Node = &o.Machines[i], r.nodeNamed(o.Machines[i].Name)
-		m.Slot = slots[slotKey{m.Name, string(m.UID)}]
-		host, news := r.machine(m.Machine, m.Node)
+		m.Machine, m.Node = &o.Machines[i], r.nodeNamed(i, o.Machines[i].Name)
+		if len(slots) > 0 {
+			m.Slot = slots[slotKey{m.Name, string(m.UID)}]
+		}
+		host, news := r.machine(i, m.Machine, m.Node)
+		m.host = host
 		if reclaim || !host.claimed {
 			host.claims, host.claimed = claimsOn(m.Machine, claims), true
 		}
@@ -58,8 +62,8 @@ func (r *remembered) build(o Objects) (*Fleet, error) {
 		f.Machines = append(f.Machines, m)
 		hosts, changed = append(hosts, host), changed || news
 	}
-	for _, n := range f.nodes {
-		if known := r.hosts[n.Name]; known == nil || known.reading != r.reading {
+	for i, n := range f.nodes {
+		if !r.isMachine(i, n, hosts) {
 			host, news := r.other(n)
 			others, changed = append(others, host), changed || news
 		}
@@ -99,7 +103,10 @@ func (f *Fleet) join(m *Machine, claims []claim) {
 	if len(m.Claims) == 1 {
 		name = m.Claims[0]
 	}
-	p := f.Pools[name]
+	p := f.joined // mostly that of the one before
+	if p == nil || p.Name != name {
+		p = f.Pools[name]
+	}
 	if p == nil {
 		p = &Pool{Name: name, now: f.Now, given: f.given}
 		if at := slices.IndexFunc(claims, func(c claim) bool { return name != "" && c.deployment.Name == name }); at >= 0 {
@@ -107,6 +114,7 @@ func (f *Fleet) join(m *Machine, claims []claim) {
 		}
 		f.Pools[name] = p
 	}
+	f.joined = p
 	p.Machines = append(p.Machines, m)
 	m.Pool = p
 }
@@ -144,11 +152,35 @@ func SelectorOf(s metav1.LabelSelector) (labels.Selector, error) {
 	if len(s.MatchLabels) == 0 && len(s.MatchExpressions) == 0 {
 		return labels.Nothing(), nil
 	}
+	key, short := shortKey(s)
+	if short {
+		if kept, is := shortSelectors.Get(key); is {
+			if known, ok := kept.(labels.Selector); ok {
+				return known, nil
+			}
+		}
+	}
 	sel, err := metav1.LabelSelectorAsSelector(&s)
 	if err != nil {
 		return nil, fmt.Errorf("parsing the label selector: %w", err)
 	}
+	if short {
+		shortSelectors.Add(key, sel, time.Hour)
+	}
 	return sel, nil
+}
+
+// shortSelectors are those of one label, which nearly all are, as they were read: each look at
+// each machine asks for those of all deployments.
+var shortSelectors = cache.NewLRUExpireCache(1024)
+
+type shortSelector struct{ label, value string }
+
+func shortKey(s metav1.LabelSelector) (shortSelector, bool) {
+	for label, value := range s.MatchLabels {
+		return shortSelector{label, value}, len(s.MatchLabels) == 1 && len(s.MatchExpressions) == 0
+	}
+	return shortSelector{}, false
 }
 
 type slotKey struct{ machine, uid string }

@@ -36,14 +36,14 @@ func (s measured) at(q int) time.Duration {
 // Only operations count that went well and drained the node, or did not, as this one does.
 func (m *Machine) Expected() Estimate {
 	drains := NeedsDrain(m)
-	pool, own := m.Pool.measured(drains), measuredOf(m.Machine, drains)
+	pool, own := m.Pool.measured(drains), m.measured(drains)
 	return Estimate{Duration: max(pool.at(90), own.at(90)), Samples: len(pool)}
 }
 
 // Usual is the middle of what was measured on the machine, or else in its pool; 0 when nothing was.
 func (m *Machine) Usual() time.Duration {
 	drains := NeedsDrain(m)
-	if own := measuredOf(m.Machine, drains); len(own) > 0 {
+	if own := m.measured(drains); len(own) > 0 {
 		return own.at(50)
 	}
 	return m.Pool.measured(drains).at(50)
@@ -55,13 +55,24 @@ func (p *Pool) measured(drains bool) measured {
 		p.samples = map[bool]measured{}
 		for _, m := range p.Machines {
 			for _, kind := range []bool{true, false} {
-				p.samples[kind] = append(p.samples[kind], measuredOf(m.Machine, kind)...)
+				p.samples[kind] = append(p.samples[kind], m.measured(kind)...)
 			}
 		}
 		slices.Sort(p.samples[true])
 		slices.Sort(p.samples[false])
 	}
 	return p.samples[drains]
+}
+
+// measured on the machine.
+func (m *Machine) measured(drains bool) measured {
+	switch {
+	case m.host == nil:
+		return measuredOf(m.Machine, drains)
+	case drains:
+		return m.host.samples[1]
+	}
+	return m.host.samples[0]
 }
 
 func measuredOf(m *v1alpha1.Machine, drains bool) measured {

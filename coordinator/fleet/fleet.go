@@ -39,7 +39,8 @@ type Fleet struct {
 	members []*Machine
 	covered map[*v1alpha1.MachineDisruptionBudget]*Tally
 	plan    *planned
-	given   *int // slots on this reading
+	given   *int  // slots on this reading
+	joined  *Pool // that a machine has joined last
 	queue   kept[[]*Machine]
 }
 
@@ -82,6 +83,8 @@ type Machine struct {
 	Checks map[string]CheckOutcome
 	// Claims are the names of all MachineDeployments that match it; more than one is a conflict.
 	Claims []string
+
+	host *knownHost // what was made of it
 }
 
 // Hold gives the machine a slot on this reading, so that whoever is asked after it counts that.

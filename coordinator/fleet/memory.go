@@ -48,6 +48,9 @@ type remembered struct {
 	// machines and others are the hosts of the last reading in its order, which is that of the plan.
 	machines, others []*knownHost
 	plan             *planned
+	// nodeList are the nodes of this reading as far as it has come, and of the last one beyond. Where
+	// objects come in the same order again, nothing has to be searched for.
+	nodeList []*knownNode
 }
 
 type knownNode struct {
@@ -64,6 +67,8 @@ type knownHost struct {
 	claims  []string
 	claimed bool // claims are those of the selectors as they are
 	reading int
+	// samples are what was measured in operations without and with a drain.
+	samples [2]measured
 }
 
 func newRemembered() *remembered {
@@ -71,18 +76,31 @@ func newRemembered() *remembered {
 }
 
 // node is what counts of a Node; the same as before where it has not changed.
-func (r *remembered) node(n *corev1.Node) *Node {
-	known := r.nodes[n.Name]
+func (r *remembered) node(i int, n *corev1.Node) *Node {
+	var known *knownNode
+	if i < len(r.nodeList) && r.nodeList[i].node.Name == n.Name {
+		known = r.nodeList[i]
+	} else {
+		known = r.nodes[n.Name]
+	}
 	if known == nil || known.version != n.ResourceVersion || n.ResourceVersion == "" {
 		known = &knownNode{version: n.ResourceVersion, node: NodeOf(n)}
 		r.nodes[n.Name] = known
 	}
 	known.reading = r.reading
+	if i < len(r.nodeList) {
+		r.nodeList[i] = known
+	} else {
+		r.nodeList = append(r.nodeList, known)
+	}
 	return known.node
 }
 
 // nodeNamed is a Node of this reading, or nil.
-func (r *remembered) nodeNamed(name string) *Node {
+func (r *remembered) nodeNamed(i int, name string) *Node {
+	if i < len(r.nodeList) && r.nodeList[i].node.Name == name && r.nodeList[i].reading == r.reading {
+		return r.nodeList[i].node
+	}
 	if known := r.nodes[name]; known != nil && known.reading == r.reading {
 		return known.node
 	}
@@ -90,19 +108,34 @@ func (r *remembered) nodeNamed(name string) *Node {
 }
 
 // machine is what was made of a Machine, and whether the planner sees it as another host than before.
-func (r *remembered) machine(m *v1alpha1.Machine, n *Node) (host *knownHost, changed bool) {
-	known := r.hosts[m.Name]
+func (r *remembered) machine(i int, m *v1alpha1.Machine, n *Node) (host *knownHost, changed bool) {
+	var known *knownHost
+	if i < len(r.machines) && r.machines[i].state.Name == m.Name {
+		known = r.machines[i]
+	} else {
+		known = r.hosts[m.Name]
+	}
 	if known != nil && known.version == m.ResourceVersion && known.node == n && m.ResourceVersion != "" {
 		known.reading = r.reading
 		return known, false
 	}
 	now := &knownHost{version: m.ResourceVersion, node: n, state: upgrade.StateOf(m, stateOf(n), nil), reading: r.reading}
+	now.samples = [2]measured{measuredOf(m, false), measuredOf(m, true)}
 	r.hosts[m.Name] = now
 	if known != nil && equality.Semantic.DeepEqual(known.state, now.state) {
 		now.state = known.state
 		return now, false
 	}
 	return now, true
+}
+
+// isMachine says that the node is that of a Machine of this reading.
+func (r *remembered) isMachine(i int, n *Node, hosts []*knownHost) bool {
+	if i < len(hosts) && hosts[i].state.Name == n.Name {
+		return true
+	}
+	known := r.hosts[n.Name]
+	return known != nil && known.reading == r.reading
 }
 
 // other is a Node without a Machine, as the planner sees it.

@@ -21,6 +21,8 @@ type Views struct {
 }
 
 type keptView struct {
+	known   bool // at is how many changes there were when it was made
+	at      uint64
 	hosts   map[string]*keptHost // of Machines, by name
 	nodes   map[string]int       // where the Node of a name was in the list last
 	others  string               // versions of the Nodes without a Machine
@@ -59,6 +61,28 @@ func (v *Views) Of(namespace string, machines []v1alpha1.Machine, nodes []corev1
 		}
 	}
 	return upgrade.NewView(ForPlanner(all, nodes)), own
+}
+
+// Kept is the view as it was made last and the machine's host in it, where nothing has changed
+// since then and the machine is as it was: nobody has to be listed for that.
+func (v *Views) Kept(namespace string, at uint64, m *v1alpha1.Machine, n *Node) (*upgrade.View, upgrade.HostState, bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	k := v.kept[namespace]
+	if k == nil || !k.known || k.at != at {
+		return nil, upgrade.HostState{}, false
+	}
+	own, known := upgrade.StateOf(m, stateOf(n), nil), k.hosts[m.Name]
+	return k.view, own, known != nil && equality.Semantic.DeepEqual(own, known.state)
+}
+
+// Made says how many changes there were before the objects were listed that Of was given.
+func (v *Views) Made(namespace string, at uint64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if k := v.kept[namespace]; k != nil {
+		k.known, k.at = true, at
+	}
 }
 
 // refresh makes the view anew if any host of it has changed. It is asked by every machine,

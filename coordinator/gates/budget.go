@@ -29,17 +29,15 @@ func budget(_ *fleet.Fleet, m *fleet.Machine) *Verdict {
 func exhausted(m *fleet.Machine) *Verdict {
 	p := m.Pool
 	words := p.Tally().WordsBut(m, func(away []*fleet.Machine) fleet.Words {
+		words := wordsOf(away)
 		if len(away) == 0 && p.MaxUnavailable() > 0 {
-			return fleet.Words{Lasting: fmt.Sprintf(": no more than %s serve", status.Count(p.Serving(), "machine"))}
+			words = fleet.Words{Lasting: fmt.Sprintf(": no more than %s serve", status.Count(p.Serving(), "machine"))}
 		}
-		return wordsOf(away)
+		words.Lasting = fmt.Sprintf("%d of %s may be unavailable in %s, and none is left%s",
+			p.MaxUnavailable(), status.Count(p.Size(), "machine"), poolName(p), words.Lasting)
+		return words // whole, since very many wait for the same
 	})
-	return &Verdict{
-		Reason: ReasonBudgetExhausted,
-		Message: fmt.Sprintf("%d of %s may be unavailable in %s, and none is left%s",
-			p.MaxUnavailable(), status.Count(p.Size(), "machine"), poolName(p), words.Lasting),
-		Moment: words.Moment,
-	}
+	return &Verdict{Reason: ReasonBudgetExhausted, Message: words.Lasting, Moment: words.Moment}
 }
 
 // wordsOf are what a message about machines that are away goes on with: first those that

@@ -2,11 +2,13 @@ package machine
 
 import (
 	"context"
+	"slices"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -26,6 +28,9 @@ func (r *Reconciler) access(ctx context.Context, s *scope) (outcome, error) {
 		}
 		return stop, nil // the change itself brings the next pass
 	}
+	if r.hasAccess(ctx, s) {
+		return goOn, nil
+	}
 	if r.Identity.ServiceAccount() {
 		if err := r.ensureServiceAccount(ctx, s); err != nil {
 			return stop, wrapMachine(s, "writing the ServiceAccount", err)
@@ -35,6 +40,34 @@ func (r *Reconciler) access(ctx context.Context, s *scope) (outcome, error) {
 		return stop, wrapMachine(s, "writing the Role", err)
 	}
 	return goOn, wrapMachine(s, "writing the RoleBinding", r.ensureRoleBinding(ctx, s))
+}
+
+// hasAccess says that everything is there as it is to be, which it is in nearly every pass. What
+// is read for that is the cache's own, and whatever it says, only what follows writes.
+func (r *Reconciler) hasAccess(ctx context.Context, s *scope) bool {
+	var (
+		key     = types.NamespacedName{Namespace: s.key.Namespace, Name: AccessName(s.key.Name)}
+		account corev1.ServiceAccount
+		role    rbacv1.Role
+		binding rbacv1.RoleBinding
+	)
+	there := func(o client.Object) bool {
+		return r.Client.Get(ctx, key, o, client.UnsafeDisableDeepCopy) == nil && metav1.IsControlledBy(o, s.machine)
+	}
+	if r.Identity.ServiceAccount() && (!there(&account) || account.AutomountServiceAccountToken == nil || *account.AutomountServiceAccountToken) {
+		return false
+	}
+	return there(&role) && slices.EqualFunc(role.Rules, r.Identity.rules(s.key.Name), sameRule) &&
+		there(&binding) && slices.Equal(binding.Subjects, r.Identity.subjects(s.key)) && binding.RoleRef == roleRef(s.key.Name)
+}
+
+func sameRule(a, b rbacv1.PolicyRule) bool {
+	return slices.Equal(a.Verbs, b.Verbs) && slices.Equal(a.APIGroups, b.APIGroups) && slices.Equal(a.Resources, b.Resources) &&
+		slices.Equal(a.ResourceNames, b.ResourceNames) && slices.Equal(a.NonResourceURLs, b.NonResourceURLs)
+}
+
+func roleRef(machine string) rbacv1.RoleRef {
+	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: AccessName(machine)}
 }
 
 // AccessName is the name of a machine's Role, RoleBinding and ServiceAccount.
@@ -65,7 +98,7 @@ func (r *Reconciler) ensureRoleBinding(ctx context.Context, s *scope) error {
 	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: AccessName(s.key.Name)}}
 	_, err := controllerutil.CreateOrUpdate(ctx, r.Client, binding, func() error {
 		binding.Subjects = r.Identity.subjects(s.key)
-		binding.RoleRef = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: AccessName(s.key.Name)}
+		binding.RoleRef = roleRef(s.key.Name)
 		return ctrl.SetControllerReference(s.machine, binding, r.Client.Scheme())
 	})
 	return err //nolint:wrapcheck // wrapped by the caller

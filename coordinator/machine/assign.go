@@ -80,6 +80,13 @@ func newID(generation int64) (string, error) {
 // and the Nodes that no Machine manages, which count for skew as well) and the machine in it,
 // as this pass has it.
 func (r *Reconciler) planner(ctx context.Context, s *scope) (*upgrade.View, upgrade.HostState, error) {
+	var before uint64
+	if r.Changes != nil {
+		before = r.Changes.Count()
+		if view, host, same := r.views.Kept(s.key.Namespace, before, s.machine, s.node()); same {
+			return view, host, nil
+		}
+	}
 	machines := &v1alpha1.MachineList{}
 	if err := r.Client.List(ctx, machines, client.InNamespace(s.key.Namespace), client.UnsafeDisableDeepCopy); err != nil { // it is only read
 		return nil, upgrade.HostState{}, fmt.Errorf("listing Machines for skew: %w", err)
@@ -89,5 +96,8 @@ func (r *Reconciler) planner(ctx context.Context, s *scope) (*upgrade.View, upgr
 		return nil, upgrade.HostState{}, fmt.Errorf("listing Nodes for skew: %w", err)
 	}
 	view, host := r.views.Of(s.key.Namespace, machines.Items, nodes.Items, s.machine)
+	if r.Changes != nil {
+		r.views.Made(s.key.Namespace, before)
+	}
 	return view, host, nil
 }

@@ -22,7 +22,7 @@ func (r *Reconciler) gather(ctx context.Context, key types.NamespacedName) (*sco
 		return nil, fmt.Errorf("leading namespace %s: %w", key.Namespace, err)
 	}
 	m := &v1alpha1.Machine{}
-	if err := r.Client.Get(ctx, key, m); err != nil {
+	if err := r.Client.Get(ctx, key, m, client.UnsafeDisableDeepCopy); err != nil { // it is only read
 		return nil, client.IgnoreNotFound(err) //nolint:wrapcheck // says which object already
 	}
 	if l := r.Ledger.Last(key.Namespace); l != nil && atRest(l, m) {
@@ -59,14 +59,14 @@ func atRest(l *v1alpha1.Ledger, m *v1alpha1.Machine) bool {
 
 func (r *Reconciler) newScope(ctx context.Context, key types.NamespacedName, m *v1alpha1.Machine, l *v1alpha1.Ledger) (*scope, error) {
 	deployments := &v1alpha1.MachineDeploymentList{}
-	if err := r.Client.List(ctx, deployments, client.InNamespace(key.Namespace)); err != nil {
+	if err := r.Client.List(ctx, deployments, client.InNamespace(key.Namespace), client.UnsafeDisableDeepCopy); err != nil { // they are only read
 		return nil, fmt.Errorf("listing MachineDeployments: %w", err)
 	}
 	objects := fleet.Objects{
-		Machines: []v1alpha1.Machine{*m.DeepCopy()}, Deployments: deployments.Items, Ledger: l.Spec, Now: r.Now(), Partial: true,
+		Machines: []v1alpha1.Machine{*m.DeepCopy()}, Deployments: deployments.Items, Ledger: ownLedger(l, m), Now: r.Now(), Partial: true,
 	}
 	node := &corev1.Node{}
-	switch err := r.Nodes.Get(ctx, types.NamespacedName{Name: key.Name}, node); {
+	switch err := r.Nodes.Get(ctx, types.NamespacedName{Name: key.Name}, node, client.UnsafeDisableDeepCopy); {
 	case err == nil:
 		objects.Nodes = []corev1.Node{*node}
 	case !apierrors.IsNotFound(err):
@@ -81,6 +81,15 @@ func (r *Reconciler) newScope(ctx context.Context, key types.NamespacedName, m *
 	s.wishMet, _, s.difference = upgrade.UpToDate(m.Spec, m.Status)
 	s.seeRoles()
 	return s, nil
+}
+
+// ownLedger is the ledger as far as it is about the machine. The slot is a copy, which the pass may change.
+func ownLedger(l *v1alpha1.Ledger, m *v1alpha1.Machine) v1alpha1.LedgerSpec {
+	out := v1alpha1.LedgerSpec{Epoch: l.Spec.Epoch, Stopped: l.Spec.Stopped}
+	if slot := fleet.SlotOf(&l.Spec, m); slot != nil {
+		out.Slots = []v1alpha1.Slot{*slot.DeepCopy()}
+	}
+	return out
 }
 
 // seeRoles holds a machine whose roles do not name its control plane, whatever it wishes

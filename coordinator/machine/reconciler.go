@@ -24,7 +24,7 @@ type Drainer interface {
 	Forget(grantID string)
 }
 
-// Reconciler leads Machines through the handshake. All fields but Identity are needed.
+// Reconciler leads Machines through the handshake. All fields but Identity and Changes are needed.
 type Reconciler struct {
 	// Client of the cluster that has the Machines, with a cache.
 	Client client.Client
@@ -50,6 +50,8 @@ type Reconciler struct {
 	Deposed func(error)
 	// OwnPods are the coordinator's own pods: they leave a node last, and stay on the only node that could take them.
 	OwnPods func(*corev1.Pod) bool
+	// Changes of what the planner sees; nil: every look compares the whole fleet with the last.
+	Changes *fleet.Changes
 	// Identity of the agents.
 	Identity Identity
 

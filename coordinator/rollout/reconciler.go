@@ -143,17 +143,18 @@ func (r *Reconciler) lost(f *fleet.Fleet) error {
 	return nil
 }
 
-// judge says what holds each candidate, and whether any of them would pass.
+// judge says what holds each candidate, or that one of them would pass: then all are judged
+// again on a live reading, and nobody needs to know what held the others.
 func judge(f *fleet.Fleet) (verdicts map[string]gates.Verdict, passed bool) {
 	verdicts = map[string]gates.Verdict{}
 	for _, m := range order.Candidates(f) {
 		if v := gates.Check(f, m); v != nil {
 			verdicts[m.Name] = *v
 		} else {
-			passed = true
+			return nil, true
 		}
 	}
-	return verdicts, passed
+	return verdicts, false
 }
 
 // reserve walks the candidates in order and reserves for each that passes, on a fleet

@@ -9,6 +9,7 @@ import (
 	"github.com/refit-dev/refit/coordinator/board"
 	"github.com/refit-dev/refit/coordinator/checks"
 	"github.com/refit-dev/refit/coordinator/drains"
+	"github.com/refit-dev/refit/coordinator/fleet"
 	"github.com/refit-dev/refit/coordinator/forecasts"
 	"github.com/refit-dev/refit/coordinator/handover"
 	"github.com/refit-dev/refit/coordinator/ledger"
@@ -69,7 +70,7 @@ func addControllers(ctx context.Context, mgr manager.Manager, nodes cluster.Clus
 	}
 	p := &parts{
 		mgr: mgr, nodes: nodes, workload: workload, word: make(chan event.GenericEvent, 1024), answers: make(chan event.GenericEvent, 64),
-		deposed: func(err error) { end(err) }, seat: seat, ownPods: ownPods(mgr, nodes, seat), identity: identity, mapper: mapper{mgr.GetClient()},
+		deposed: func(err error) { end(err) }, seat: seat, ownPods: ownPods(mgr, nodes, seat), identity: identity, mapper: mapper{mgr.GetClient(), &fleet.Changes{}},
 		ledger: &ledger.Store{Live: mgr.GetAPIReader(), Writer: mgr.GetClient(), Now: metav1.Now},
 	}
 	p.board = &board.Board{Changed: p.tell(ctx)}
@@ -117,7 +118,7 @@ func (p *parts) addMachine() error {
 	r := &machine.Reconciler{
 		Client: p.mgr.GetClient(), Live: p.mgr.GetAPIReader(), Nodes: p.nodes.GetClient(), Workload: p.workload,
 		Ledger: p.ledger, Board: p.board, Drains: p.drains, Forecasts: p.book, Events: p.mgr.GetEventRecorder(appName),
-		Now: time.Now, Deposed: p.deposed, OwnPods: p.ownPods, Identity: p.identity,
+		Now: time.Now, Deposed: p.deposed, OwnPods: p.ownPods, Changes: p.mapper.changes, Identity: p.identity,
 	}
 	err := builder.ControllerManagedBy(p.mgr).Named("machine").
 		For(&v1alpha1.Machine{}).
@@ -125,7 +126,7 @@ func (p *parts) addMachine() error {
 		Watches(&v1alpha1.Machine{}, handler.EnqueueRequestsFromMapFunc(p.mapper.concerned), builder.WithPredicates(versionsChanged())).
 		Watches(&v1alpha1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(p.mapper.machinesOf), builder.WithPredicates(wishChanged())).
 		Watches(&v1alpha1.Ledger{}, p.slots()).
-		WatchesRawSource(source.Kind(p.nodes.GetCache(), &corev1.Node{}, handler.TypedEnqueueRequestsFromMapFunc(p.mapper.machineOfNode), nodeChanged())).
+		WatchesRawSource(source.Kind(p.nodes.GetCache(), &corev1.Node{}, handler.TypedEnqueueRequestsFromMapFunc(p.mapper.seenNode), nodeChanged())).
 		WatchesRawSource(source.Kind(p.nodes.GetCache(), &corev1.Node{}, handler.TypedEnqueueRequestsFromMapFunc(p.mapper.concernedByNode), plannersNodeChanged())).
 		WatchesRawSource(source.Channel(p.word, &handler.EnqueueRequestForObject{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 8}).

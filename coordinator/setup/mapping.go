@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/coordinator/fleet"
 	"github.com/refit-dev/refit/pkg/upgrade"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,7 +18,10 @@ const indexName = "metadata.name"
 
 // mapper says which objects have to look again when another one has changed. A list
 // from the cache that fails yields nothing: it fails only while the program ends.
-type mapper struct{ cache client.Reader }
+type mapper struct {
+	cache   client.Reader
+	changes *fleet.Changes // counted before anybody is told
+}
 
 // namespaceOf is the request of the rollout controller.
 func namespaceOf(_ context.Context, o client.Object) []ctrl.Request {
@@ -35,6 +39,7 @@ func (m mapper) concerned(ctx context.Context, o client.Object) []ctrl.Request {
 	if !ok {
 		return nil
 	}
+	m.changes.Add()
 	everyone := isControlPlane(changed)
 	return m.machines(ctx, changed.Namespace, func(other *v1alpha1.Machine) bool {
 		return other.Name != changed.Name && (everyone || isControlPlane(other))
@@ -44,6 +49,7 @@ func (m mapper) concerned(ctx context.Context, o client.Object) []ctrl.Request {
 // concernedByNode are the machines whose next hop may depend on the kubelet of another Node,
 // one without a Machine above all, of which nothing else tells.
 func (m mapper) concernedByNode(ctx context.Context, n *corev1.Node) []ctrl.Request {
+	m.changes.Add()
 	everyone := upgrade.Unmanaged(n.Name, plannersNode(n)).APIServer != upgrade.NoAPIServer
 	return m.machines(ctx, "", func(other *v1alpha1.Machine) bool {
 		return other.Name != n.Name && (everyone || isControlPlane(other))
@@ -78,6 +84,12 @@ func (m mapper) machines(ctx context.Context, namespace string, want func(*v1alp
 // concerns those that it no longer matches as well.
 func (m mapper) machinesOf(ctx context.Context, o client.Object) []ctrl.Request {
 	return m.machines(ctx, o.GetNamespace(), func(*v1alpha1.Machine) bool { return true })
+}
+
+// seenNode is the machine of a node that has changed.
+func (m mapper) seenNode(ctx context.Context, n *corev1.Node) []ctrl.Request {
+	m.changes.Add()
+	return m.machineOfNode(ctx, n)
 }
 
 func (m mapper) machineOfNode(ctx context.Context, n *corev1.Node) []ctrl.Request {

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/coordinator/fleet"
 )
 
 func TestANodeWithoutAMachineConcernsTheMachinesThatItsKubeletMayHold(t *testing.T) {
@@ -24,7 +25,7 @@ func TestANodeWithoutAMachineConcernsTheMachinesThatItsKubeletMayHold(t *testing
 		m.Spec.Roles = []v1alpha1.Role{role}
 		return m
 	}
-	m := mapper{fake.NewClientBuilder().WithScheme(scheme).
+	m := mapper{changes: &fleet.Changes{}, cache: fake.NewClientBuilder().WithScheme(scheme).
 		WithIndex(&v1alpha1.Machine{}, indexName, func(o client.Object) []string { return []string{o.GetName()} }).
 		WithObjects(machine("a", "cp-1", v1alpha1.RoleControlPlane), machine("a", "w-1", v1alpha1.RoleWorker), machine("b", "w-2", v1alpha1.RoleWorker)).Build()}
 	names := func(requests []ctrl.Request) (out []string) {

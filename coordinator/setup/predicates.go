@@ -35,18 +35,9 @@ func versionsChanged() predicate.Predicate {
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			old, isOld := e.ObjectOld.(*v1alpha1.Machine)
 			now, isNow := e.ObjectNew.(*v1alpha1.Machine)
-			return isOld && isNow && !(equality.Semantic.DeepEqual(upgrade.StateOf(old, nil, nil), upgrade.StateOf(now, nil, nil)) &&
-				equality.Semantic.DeepEqual(old.Status.PassedMinors, now.Status.PassedMinors) && assignedPlane(old) == assignedPlane(now))
+			return isOld && isNow && !fleet.SameToPlanner(old, now)
 		},
 	}
-}
-
-// assignedPlane is the release that a control plane is on its way to, which its peers take as well.
-func assignedPlane(m *v1alpha1.Machine) v1alpha1.KubernetesVersion {
-	if m.Status.Assignment == nil {
-		return ""
-	}
-	return m.Status.Assignment.Target.ControlPlane
 }
 
 // poolChanged passes a new wish, and that it is written into all machines of the pool.

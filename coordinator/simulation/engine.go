@@ -10,6 +10,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/coordinator/board"
+	"github.com/refit-dev/refit/coordinator/fleet"
 	"github.com/refit-dev/refit/coordinator/gates"
 	"github.com/refit-dev/refit/coordinator/ledger"
 	"github.com/refit-dev/refit/coordinator/machine"
@@ -29,6 +30,7 @@ type Engine struct {
 	until      time.Time
 	world      *world
 	board      *board.Board
+	changes    fleet.Changes
 	durations  *durations
 	check      func(kind string, object, old map[string]any) error
 	where      func(object, field string) string
@@ -138,7 +140,7 @@ func (e *Engine) employ() error {
 	nobody := func(*corev1.Pod) bool { return false }
 	e.machines = &machine.Reconciler{
 		Client: api, Live: api, Nodes: api, Workload: cluster, Ledger: store, Board: e.board, Drains: e.drains,
-		Forecasts: e.book, Events: recorder{e}, Now: now, Deposed: deposed, OwnPods: nobody,
+		Forecasts: e.book, Events: recorder{e}, Now: now, Deposed: deposed, OwnPods: nobody, Changes: &e.changes,
 	}
 	e.rollout = &rollout.Reconciler{
 		Cached: api, Live: api, CachedNodes: api, LiveNodes: api, Workload: cluster, Ledger: store, Board: e.board,

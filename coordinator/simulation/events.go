@@ -281,6 +281,12 @@ func (e *Engine) pause(ev *Event, paused bool) error {
 }
 
 func (e *Engine) retry(ev *Event) error {
+	if kind, key, err := objectKey(ev.Object); err == nil && kind == "Machine" {
+		e.world.updateMachine(key.Name, func(m *v1alpha1.Machine) {
+			metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.AnnotationRetry, e.now.UTC().Format(time.RFC3339))
+		})
+		return nil
+	}
 	annotations := map[string]any{v1alpha1.AnnotationRetry: e.now.UTC().Format(time.RFC3339)}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
 	if err != nil {

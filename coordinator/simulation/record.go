@@ -43,6 +43,9 @@ func (e *Engine) machineChanged(old, now *v1alpha1.Machine) {
 	for d := range e.world.deployments {
 		e.todo.deployments[d] = true
 	}
+	if old == nil || now == nil || !fleet.SameToPlanner(old, now) {
+		e.changes.Add()
+	}
 	e.wakeConcerned(old, now)
 	e.recount(name)
 	if now == nil {
@@ -206,6 +209,7 @@ func (e *Engine) nodeChanged(old, now *corev1.Node) {
 	if sameJSON(was, is) {
 		return
 	}
+	e.changes.Add()
 	name := ""
 	if now != nil {
 		name = now.Name
