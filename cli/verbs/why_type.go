@@ -33,7 +33,9 @@ func (n *Namespace) toType(e Explanation, m *fleet.Machine, holders []*fleet.Mac
 			return of(n, m, in)
 		}
 		if asksEtcd[e.Reason] {
-			return each(holders, func(m *fleet.Machine) string { return "kubectl get machine " + m.Name + in + " -o jsonpath={.status.etcd}" })
+			return each(holders, func(m *fleet.Machine) string {
+				return "kubectl get machine " + m.Name + in + " -o jsonpath={.status.etcd}"
+			})
 		}
 		return each(holders, func(m *fleet.Machine) string { return nudge(m, in) })
 	case StandingNext:
