@@ -18,7 +18,7 @@ import (
 // +kubebuilder:printcolumn:name="Failed",type=integer,JSONPath=`.status.failed`
 // +kubebuilder:printcolumn:name="Kubelet",type=string,JSONPath=`.spec.template.spec.versions.kubelet`
 // +kubebuilder:printcolumn:name="Runtime",type=string,JSONPath=`.spec.template.spec.versions.containerRuntime.version`
-// +kubebuilder:printcolumn:name="Paused",type=boolean,JSONPath=`.spec.paused`
+// +kubebuilder:printcolumn:name="Paused",type=string,JSONPath=`.status.paused`
 // +kubebuilder:printcolumn:name="Progressing",type=string,JSONPath=`.status.conditions[?(@.type=="Progressing")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Progressing")].message`,priority=1
@@ -239,7 +239,12 @@ type MachineDeploymentStatus struct {
 	// LastProgressTime is when the rollout last got on; unset while there is nothing to roll out or it is paused.
 	// +optional
 	LastProgressTime *metav1.Time `json:"lastProgressTime,omitempty"`
-	// Conditions: Progressing, Available, Paused, Conflict.
+	// Paused is why no machine of the pool is begun now, in one word: Paused, Aborted or Stopped by a person, or the reason
+	// for which the rollout paused itself, such as FailureThresholdReached. Empty: it goes on.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Paused string `json:"paused,omitempty"`
+	// Conditions: Progressing, Available, Conflict.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

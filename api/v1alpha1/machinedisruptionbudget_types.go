@@ -12,8 +12,11 @@ import (
 // +kubebuilder:resource:shortName=mdb,categories=refit
 // +kubebuilder:printcolumn:name="Min-Available",type=string,JSONPath=`.spec.minAvailable`
 // +kubebuilder:printcolumn:name="Max-Unavailable",type=string,JSONPath=`.spec.maxUnavailable`
+// +kubebuilder:printcolumn:name="Machines",type=integer,JSONPath=`.status.machines`
+// +kubebuilder:printcolumn:name="Unavailable",type=integer,JSONPath=`.status.unavailable`
 // +kubebuilder:printcolumn:name="Allowed",type=integer,JSONPath=`.status.disruptionsAllowed`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Away",type=string,JSONPath=`.status.unavailableMachines`,priority=1
 type MachineDisruptionBudget struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata.
@@ -62,15 +65,17 @@ type MachineDisruptionBudgetStatus struct {
 	// ObservedGeneration of the spec this status is for.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Machines that match.
+	// Machines that match and count: those that are OutOfService or stand by do not.
 	Machines int32 `json:"machines"`
 	// Unavailable machines.
 	Unavailable int32 `json:"unavailable"`
-	// DisruptionsAllowed now.
-	DisruptionsAllowed int32 `json:"disruptionsAllowed"`
-	// Conditions of the budget.
+	// UnavailableMachines are their names; of more than ten the first ones.
 	// +optional
-	// +listType=map
-	// +listMapKey=type
-	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	// +kubebuilder:validation:items:MaxLength=253
+	UnavailableMachines []string `json:"unavailableMachines,omitempty"`
+	// DisruptionsAllowed now: how many more machines may be taken away. With a topologyKey they are in the domain of those
+	// that are unavailable.
+	DisruptionsAllowed int32 `json:"disruptionsAllowed"`
 }

@@ -2,15 +2,10 @@ package verbs
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"slices"
-	"text/tabwriter"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
@@ -48,7 +43,11 @@ type Explanation struct {
 	Message string `json:"message,omitempty"`
 	// Since is when it began to wait.
 	Since *metav1.Time `json:"since,omitempty"`
-	// Type are commands that would let it go on; none where only time does.
+	// HeldBy is who holds it: objects as kubectl writes them, or people and processes in words.
+	HeldBy []string `json:"heldBy,omitempty"`
+	// Until is when that ends by itself, where it is known.
+	Until *metav1.Time `json:"until,omitempty"`
+	// Type are commands that let it go on, or show how far those are whom it waits for; none where only time does.
 	Type []string `json:"type,omitempty"`
 	// Gates in order, each asked.
 	Gates []Judgement `json:"gates"`
@@ -95,7 +94,15 @@ func (n *Namespace) Why(name string) Explanation {
 		e.Gates = append(e.Gates, j)
 	}
 	n.stand(&e, m)
-	e.Type = n.toType(e, m)
+	var held gates.Holding
+	if e.Standing == StandingWaiting || e.Standing == StandingPreparing {
+		held = gates.Hold(n.Fleet, m, gates.Verdict{Reason: e.Reason})
+	}
+	e.HeldBy = held.By
+	if !held.Until.IsZero() {
+		e.Until = &metav1.Time{Time: held.Until}
+	}
+	e.Type = n.toType(e, m, held.Machines)
 	return e
 }
 
@@ -110,7 +117,6 @@ func recallForecast(m *fleet.Machine) {
 // stand says how the machine stands, and what holds it.
 func (n *Namespace) stand(e *Explanation, m *fleet.Machine) {
 	now := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionUpToDate)
-	waiting := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionWaiting)
 	if now != nil {
 		e.Reason, e.Message = now.Reason, now.Message
 	}
@@ -123,9 +129,13 @@ func (n *Namespace) stand(e *Explanation, m *fleet.Machine) {
 		return
 	case now != nil && now.Status == metav1.ConditionTrue && now.ObservedGeneration == m.Generation:
 		e.Standing = StandingUpToDate
+		e.overridden(m)
 		return
 	case !order.Ready(m):
 		e.Standing = StandingPreparing
+		if now != nil {
+			e.Since = now.LastTransitionTime.DeepCopy()
+		}
 		if why := failure(m); why != "" && !meta.IsStatusConditionTrue(m.Status.Conditions, v1alpha1.ConditionStalled) {
 			e.Message = why
 		}
@@ -135,7 +145,14 @@ func (n *Namespace) stand(e *Explanation, m *fleet.Machine) {
 	default:
 		e.Standing, e.Reason, e.Message = StandingNext, "", "no gate holds it: the coordinator gives it a place with its next pass, unless another machine takes that first"
 	}
-	e.coordinatorsWord(waiting)
+	e.coordinatorsWord(meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionWaiting))
+}
+
+// overridden says of a machine that is what its own spec wants where that is not what its pool wants.
+func (e *Explanation) overridden(m *fleet.Machine) {
+	if c := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionOverridden); c != nil && c.Status == metav1.ConditionTrue {
+		e.Reason, e.Message, e.Since = c.Reason, c.Message, c.LastTransitionTime.DeepCopy()
+	}
 }
 
 // coordinatorsWord takes what the coordinator said last, which also knows what is written nowhere.
@@ -144,11 +161,17 @@ func (e *Explanation) coordinatorsWord(waiting *metav1.Condition) {
 		return
 	}
 	e.Since = waiting.LastTransitionTime.DeepCopy()
-	if waiting.Reason == e.Reason || waiting.Reason == status.ReasonWaitingForSlot {
-		return
+	switch {
+	case waiting.Reason == e.Reason && !ofChecks[e.Reason], waiting.Reason == status.ReasonWaitingForSlot:
+	case ofChecks[waiting.Reason] && ofChecks[e.Reason]: // the answers are the coordinator's alone
+		e.Reason, e.Message = waiting.Reason, waiting.Message
+	default:
+		e.Coordinator = &gates.Verdict{Reason: waiting.Reason, Message: waiting.Message}
 	}
-	e.Coordinator = &gates.Verdict{Reason: waiting.Reason, Message: waiting.Message}
 }
+
+// ofChecks are the verdicts of the last gate.
+var ofChecks = map[string]bool{gates.ReasonCheckUnknown: true, gates.ReasonCheckFailed: true, gates.ReasonCheckInvalid: true}
 
 func (n *Namespace) holders() []Holder {
 	var out []Holder
@@ -158,88 +181,4 @@ func (n *Namespace) holders() []Holder {
 		}
 	}
 	return out
-}
-
-// toType are the commands that end what holds the machine, where a command does.
-func (n *Namespace) toType(e Explanation, m *fleet.Machine) []string {
-	in := " -n " + n.Name
-	if e.Standing == StandingPreparing && failure(m) != "" {
-		return []string{"kubectl refit retry " + m.Name + in}
-	}
-	if e.Standing != StandingWaiting {
-		return nil
-	}
-	switch e.Reason {
-	case gates.ReasonStopped:
-		return []string{"kubectl refit resume --all" + in}
-	case gates.ReasonPaused:
-		if m.Spec.Paused {
-			return []string{"kubectl refit resume machine/" + m.Name + in}
-		}
-		return []string{"kubectl refit resume " + m.Pool.Name + in}
-	case gates.ReasonForeignCordon:
-		return []string{"kubectl uncordon " + m.Name}
-	case gates.ReasonRetryLater:
-		return []string{"kubectl refit retry " + m.Name + in}
-	case gates.ReasonFailureThreshold:
-		return []string{"kubectl refit retry machinedeployment/" + m.Pool.Name + in}
-	case gates.ReasonDrainImpossible:
-		return []string{"kubectl refit forecast machine/" + m.Name + in}
-	case "AwaitingNext":
-		return []string{"kubectl refit next " + m.Name + in}
-	case gates.ReasonDeploymentConflict:
-		var out []string
-		for _, pool := range m.Claims {
-			out = append(out, "kubectl edit machinedeployment "+pool+in)
-		}
-		return out
-	}
-	return nil
-}
-
-// PrintExplanation writes it for people.
-func PrintExplanation(out io.Writer, e Explanation, now time.Time) error {
-	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	pool := "no pool"
-	if e.Pool != "" {
-		pool = "pool " + e.Pool
-	}
-	since := ""
-	if e.Since != nil {
-		since = ", since " + duration.HumanDuration(now.Sub(e.Since.Time))
-	}
-	fmt.Fprintf(w, "machine %s (%s): %s%s\n", e.Machine, pool, e.Standing, since)
-	if e.Message != "" {
-		text := e.Message
-		if e.Reason != "" {
-			text = e.Reason + ": " + text
-		}
-		fmt.Fprintln(w, breaks.Replace(text))
-	}
-	for _, command := range e.Type {
-		fmt.Fprintln(w, "  "+command)
-	}
-	if e.Coordinator != nil {
-		fmt.Fprintf(w, "the coordinator's last word is %s: %s\n", e.Coordinator.Reason, breaks.Replace(e.Coordinator.Message))
-	}
-	if err := flush(w); err != nil {
-		return err
-	}
-	fmt.Fprintln(w)
-	row(w, "GATE", "VERDICT", "REASON", "MESSAGE")
-	for _, j := range e.Gates {
-		verdict := "pass"
-		if !j.Passes {
-			verdict = "veto"
-		}
-		row(w, j.Gate, verdict, j.Reason, j.Message)
-	}
-	if len(e.InFlight) > 0 {
-		fmt.Fprintln(w)
-		row(w, "IN-FLIGHT", "POOL", "STATE", "DISRUPTION", "SINCE")
-		for _, h := range e.InFlight {
-			row(w, h.Machine, h.Pool, h.State, h.Disruption, duration.HumanDuration(now.Sub(h.Since.Time)))
-		}
-	}
-	return flush(w)
 }

@@ -108,15 +108,15 @@ func TestWhyTellsWhatAMachineWaitsFor(t *testing.T) {
 		"a blocked drain":   {of: situation{machines: map[string]string{"w1": "rolloutFailure: {class: DrainBlocked, reason: BudgetHolds, message: shop/a, nextRetryTime: \"" + later + "\"}\n"}}, reason: "RetryLater", gate: "retry", says: "BudgetHolds: shop/a", hint: "kubectl refit retry NS-w1 -n NS"},
 		"a drain in vain":   {of: situation{machines: map[string]string{"w1": condition("DrainPossible", "False", "PDBOverlap", "shop/a has two budgets")}}, reason: "DrainImpossible", gate: "forecast", says: "shop/a has two budgets", hint: "kubectl refit forecast machine/NS-w1 -n NS"},
 		"failures":          {of: situation{machines: map[string]string{"w2": "rolloutFailure: {class: ApplyFailed, reason: HookFailed, message: smoke, terminal: true}\n"}}, reason: "FailureThresholdReached", gate: "failure-threshold", says: "NS-w2 (HookFailed)", hint: "kubectl refit retry machinedeployment/workers -n NS"},
-		"the control plane": {of: situation{slots: []string{"cp=Accepted"}}, reason: "ControlPlaneBusy", gate: "control-plane", says: "NS-cp is being worked on", holds: true},
-		"another domain":    {of: situation{pool: "strategy: {rollingUpdate: {topologyKey: zone, maxUnavailable: 3}}", nodes: map[string]func(*corev1.Node){"w1": zone("b"), "w2": zone("a"), "w3": zone("b")}}, reason: "DomainBusy", gate: "topology", says: "zone=a is finished first"},
-		"a place for pods":  {of: situation{nodes: map[string]func(*corev1.Node){"cp": tainted, "w2": tainted, "w3": tainted}}, reason: "NoCapacity", gate: "capacity", says: "no other node"},
-		"the pool's budget": {of: situation{slots: []string{"w2=Accepted"}}, reason: "BudgetExhausted", gate: "budget", says: "NS-w2 being upgraded", holds: true},
+		"the control plane": {of: situation{slots: []string{"cp=Accepted"}}, reason: "ControlPlaneBusy", gate: "control-plane", says: "NS-cp is being worked on", hint: "kubectl refit why NS-cp -n NS", holds: true},
+		"another domain":    {of: situation{pool: "strategy: {rollingUpdate: {topologyKey: zone, maxUnavailable: 3}}", nodes: map[string]func(*corev1.Node){"w1": zone("b"), "w2": zone("a"), "w3": zone("b")}}, reason: "DomainBusy", gate: "topology", says: "zone=a is finished first", hint: "kubectl refit why NS-w2 -n NS"},
+		"a place for pods":  {of: situation{nodes: map[string]func(*corev1.Node){"cp": tainted, "w2": tainted, "w3": tainted}}, reason: "NoCapacity", gate: "capacity", says: "no other node", hint: "kubectl get nodes"},
+		"the pool's budget": {of: situation{slots: []string{"w2=Accepted"}}, reason: "BudgetExhausted", gate: "budget", says: "NS-w2 being upgraded", hint: "kubectl refit why NS-w2 -n NS", holds: true},
 		"the pool's in-flight": {of: situation{slots: []string{"w2=Accepted"}, after: func(s *situation) {
 			m := s.m(s.name("w1"))
 			m.Status.Plan.Disruption = v1alpha1.DisruptionRestart
 			require.NoError(s, s.client.Status().Update(s.Context(), m))
-		}}, reason: "InFlightExhausted", gate: "budget", says: "1 machine at a time", holds: true},
+		}}, reason: "InFlightExhausted", gate: "budget", says: "1 machine at a time", hint: "kubectl refit why NS-w2 -n NS", holds: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := tc.of

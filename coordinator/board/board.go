@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/coordinator/gates"
 	"github.com/refit-dev/refit/coordinator/standby"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,6 +21,8 @@ type Override struct{ Field, Manager string }
 type Board struct {
 	// Changed is told which machine has new word. It must not block for long.
 	Changed func(types.NamespacedName)
+	// BudgetChanged is told which MachineDisruptionBudget allows something else now. It must not block for long.
+	BudgetChanged func(types.NamespacedName)
 
 	mu        sync.Mutex
 	verdicts  words[gates.Verdict]
@@ -27,6 +30,7 @@ type Board struct {
 	overrides map[types.NamespacedName][]Override
 	skews     words[string]
 	roles     words[standby.Role]
+	budgets   map[string]map[string]v1alpha1.MachineDisruptionBudgetStatus // by namespace and name
 	// judged are the namespaces whose skews are known.
 	judged map[string]bool
 }

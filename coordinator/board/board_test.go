@@ -3,6 +3,7 @@ package board_test
 import (
 	"testing"
 
+	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/coordinator/board"
 	"github.com/refit-dev/refit/coordinator/gates"
 	"github.com/stretchr/testify/assert"
@@ -100,4 +101,27 @@ func TestAHaltIsToldToTheMachineThatHoldsASlotAndTakenBack(t *testing.T) {
 	b.SetHalts("a", nil)
 	assert.Nil(t, b.Halt(m1))
 	assert.Equal(t, []string{"a/m1", "a/m1"}, told)
+}
+
+func TestOnlyBudgetsThatAllowSomethingElseAreTold(t *testing.T) {
+	var told []string
+	b := &board.Board{BudgetChanged: func(k types.NamespacedName) { told = append(told, k.Namespace+"/"+k.Name) }}
+	_, judged := b.Budget(key("a", "all"))
+	assert.False(t, judged)
+	room := v1alpha1.MachineDisruptionBudgetStatus{Machines: 3, DisruptionsAllowed: 1}
+	none := v1alpha1.MachineDisruptionBudgetStatus{Machines: 3, Unavailable: 1, UnavailableMachines: []string{"w1"}}
+	b.SetBudgets("a", map[string]v1alpha1.MachineDisruptionBudgetStatus{"all": room, "rack": room})
+	b.SetBudgets("b", map[string]v1alpha1.MachineDisruptionBudgetStatus{"all": room})
+	assert.ElementsMatch(t, []string{"a/all", "a/rack", "b/all"}, told)
+	told = nil
+	b.SetBudgets("a", map[string]v1alpha1.MachineDisruptionBudgetStatus{"all": none, "rack": room})
+	assert.Equal(t, []string{"a/all"}, told)
+	st, judged := b.Budget(key("a", "all"))
+	require.True(t, judged)
+	assert.Equal(t, none, st)
+	told = nil
+	b.SetBudgets("a", nil)
+	_, judged = b.Budget(key("a", "all"))
+	assert.False(t, judged)
+	assert.Empty(t, told)
 }

@@ -2,6 +2,7 @@ package gates
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/refit-dev/refit/coordinator/fleet"
 )
@@ -50,4 +51,11 @@ func stages(machines []*fleet.Machine) []string {
 		out = append(out, fmt.Sprintf("%s (%s)", m.Name, why))
 	}
 	return out
+}
+
+// CanaryHalts says that a failed canary holds the rest of the pool.
+func CanaryHalts(p *fleet.Pool) bool {
+	return slices.ContainsFunc(p.Machines, func(m *fleet.Machine) bool {
+		return m.HasCanaries() && !m.UpToDate() && p.TemplateWritten() && len(m.CanariesBefore().Failed) > 0
+	})
 }

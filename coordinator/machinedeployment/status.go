@@ -52,6 +52,7 @@ func (r *Reconciler) judge(s *scope) {
 		st.Selector = sel.String()
 	}
 	count(st, s.pool)
+	st.Paused = paused(s)
 	r.noteProgress(s)
 	status.Set(&st.Conditions, generation, r.Now(), conflictCondition(s))
 	status.Set(&st.Conditions, generation, r.Now(), available(s.pool, st))

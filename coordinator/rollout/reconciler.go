@@ -93,6 +93,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	r.Board.SetVerdicts(namespace, verdicts)
 	r.Board.SetRoles(namespace, standby.Roles(f))
+	r.Board.SetBudgets(namespace, gates.BudgetStatuses(f))
 	r.follow(namespace, f)
 	r.askChecks(f, verdicts)
 	result, err := r.conclude(f, err)

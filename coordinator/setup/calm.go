@@ -18,11 +18,13 @@ const calm = 500 * time.Millisecond
 type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 
 // calmly enqueues what an object maps to a moment later, once for all that comes meanwhile.
-func calmly(to handler.MapFunc) handler.EventHandler {
+func calmly(to handler.MapFunc) handler.EventHandler { return after(calm, to) }
+
+func after(gathered time.Duration, to handler.MapFunc) handler.EventHandler {
 	enqueue := func(ctx context.Context, q queue, objects ...client.Object) {
 		for _, o := range objects {
 			for _, r := range to(ctx, o) {
-				q.AddAfter(r, calm)
+				q.AddAfter(r, gathered)
 			}
 		}
 	}

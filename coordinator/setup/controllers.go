@@ -48,6 +48,7 @@ type parts struct {
 	book     *forecasts.Book
 	checks   *checks.Book
 	answers  chan event.GenericEvent
+	budgets  chan event.GenericEvent
 	word     chan event.GenericEvent
 	deposed  func(error)
 	seat     *handover.Seat
@@ -69,15 +70,15 @@ func addControllers(ctx context.Context, mgr manager.Manager, nodes cluster.Clus
 		return err
 	}
 	p := &parts{
-		mgr: mgr, nodes: nodes, workload: workload, word: make(chan event.GenericEvent, 1024), answers: make(chan event.GenericEvent, 64),
+		mgr: mgr, nodes: nodes, workload: workload, word: make(chan event.GenericEvent, 1024), answers: make(chan event.GenericEvent, 64), budgets: make(chan event.GenericEvent, 64),
 		deposed: func(err error) { end(err) }, seat: seat, ownPods: ownPods(mgr, nodes, seat), identity: identity, mapper: mapper{mgr.GetClient(), &fleet.Changes{}},
 		ledger: &ledger.Store{Live: mgr.GetAPIReader(), Writer: mgr.GetClient(), Now: metav1.Now},
 	}
-	p.board = &board.Board{Changed: p.tell(ctx)}
+	p.board = &board.Board{Changed: p.tell(ctx), BudgetChanged: p.tellBudget(ctx)}
 	p.drains = &drains.Runner{Base: ctx, Client: workload, Changed: p.tell(ctx)}
 	p.book = &forecasts.Book{Base: ctx, Client: workload, Changed: p.tell(ctx), Now: time.Now}
 	p.checks = &checks.Book{Base: ctx, Nodes: nodes.GetClient(), Workload: workload, Changed: p.answered(ctx), Now: time.Now}
-	for _, add := range []func() error{p.addMachine, p.addRollout, p.addMachineDeployment, p.addNodeMarks, p.addMetrics} {
+	for _, add := range []func() error{p.addMachine, p.addRollout, p.addMachineDeployment, p.addBudgets, p.addNodeMarks, p.addMetrics} {
 		if err := add(); err != nil {
 			return err
 		}

@@ -26,7 +26,7 @@ package setup
 // In the namespace of the Machines (it hands the agents what it may do itself with one Machine, no more):
 //
 // +kubebuilder:rbac:groups=refit.dev,namespace=refit,resources=machines,verbs=get;list;watch;update;patch
-// +kubebuilder:rbac:groups=refit.dev,namespace=refit,resources=machines/status;machinedeployments/status,verbs=get;patch
+// +kubebuilder:rbac:groups=refit.dev,namespace=refit,resources=machines/status;machinedeployments/status;machinedisruptionbudgets/status,verbs=get;patch
 // +kubebuilder:rbac:groups=refit.dev,namespace=refit,resources=machines/finalizers,verbs=update
 // +kubebuilder:rbac:groups=refit.dev,namespace=refit,resources=machinedeployments;machinedisruptionbudgets,verbs=get;list;watch
 // +kubebuilder:rbac:groups=refit.dev,namespace=refit,resources=ledgers,verbs=get;list;watch;create;update

@@ -30,8 +30,9 @@ type Host struct {
 	Working     <-chan struct{} // the work goes on until it is closed, and the node stays ready meanwhile
 	Fail        bool            // the operation fails and is rolled back
 	Refuse      *v1alpha1.Failure
-	Sick        bool // not ready after the operation
-	Hold        bool // /etc/refit/hold
+	Sick        bool                   // not ready after the operation
+	Hold        bool                   // /etc/refit/hold
+	Etcd        *v1alpha1.ObservedEtcd // what it sees of the members of etcd; nil where it has none
 
 	mu      sync.Mutex
 	working sync.WaitGroup
@@ -95,6 +96,9 @@ func (h *Host) observe() {
 		versions["controlPlane"] = map[string]any{"apiServer": h.APIServer, "controllerManager": h.APIServer, "scheduler": h.APIServer}
 	}
 	h.status["versions"] = versions
+	if h.Etcd != nil {
+		h.status["etcd"] = h.Etcd
+	}
 	h.status["host"] = map[string]any{"machineID": h.Name}
 	h.condition(v1alpha1.ConditionHeld, h.Hold, "HeldByOwner", "inventory today")
 }

@@ -87,6 +87,8 @@ function why(m) {
   const e = m.why;
   const out = [title, h("p", {}, h("strong", {}, e.standing), e.since && `, since ${ago(e.since)}`, e.pool && ` (pool ${e.pool})`)];
   if (e.message) out.push(h("p", {}, e.reason ? `${e.reason}: ${e.message}` : e.message));
+  if (e.heldBy?.length) out.push(h("p", {}, "Held by ", some(e.heldBy)));
+  if (e.until) out.push(h("p", {}, `Until ${e.until}`));
   for (const command of e.type ?? []) out.push(h("pre", {}, command));
   if (e.coordinator) out.push(h("p", {}, `The coordinator's last word is ${e.coordinator.reason}: ${e.coordinator.message}`));
   if (e.inFlight?.length) out.push(h("p", {}, "In flight: ", some(e.inFlight.map((i) => `${i.machine} (${i.state}, ${ago(i.since)})`))));

@@ -125,6 +125,7 @@ func besides() []action {
 		{name: "machinedeployments/scale: patch", writes: true, do: patch("machinedeployments", "pool", `{"spec":{"replicas":1}}`, "scale")},
 		{name: "machinedeployments/status: patch", writes: true, do: patch("machinedeployments", "pool", `{"status":{"observedGeneration":1}}`, "status")},
 		{name: "machinedisruptionbudgets: patch spec", writes: true, do: patch("machinedisruptionbudgets", "budget", `{"spec":{"maxUnavailable":2}}`)},
+		{name: "machinedisruptionbudgets/status: patch", writes: true, do: patch("machinedisruptionbudgets", "budget", `{"status":{"machines":1,"unavailable":0,"disruptionsAllowed":1}}`, "status")},
 		{name: "ledgers: list", do: list("ledgers", "")},
 		{name: "ledgers: create", writes: true, do: create("ledgers", "{apiVersion: refit.dev/v1alpha1, kind: Ledger, metadata: {name: refit}, spec: {epoch: 9}}")},
 		{name: "secrets: get", do: get("secrets", "secret")},

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -52,7 +53,27 @@ func TestTheTableShowsWhatIsObserved(t *testing.T) {
 	columns, cells = table(t, "machinedeployments", "t2")
 	assert.Equal(t, []string{"Name", "Machines", "UpToDate", "Ready", "In-Flight", "Failed", "Kubelet", "Runtime", "Paused", "Progressing", "Age", "+Message"}, columns)
 	assert.Equal(t, "v1.37.2", cells[6])
-	assert.Equal(t, true, cells[8])
+	assert.Nil(t, cells[8], "nobody has taken it in yet")
+}
+
+func TestTheTableShowsThatAPoolPausedItself(t *testing.T) {
+	_, err := create(t, object(t, "MachineDeployment", "t4", "{selector: {}, template: {spec: {versions: {kubelet: v1.37.2}}}}"))
+	require.NoError(t, err)
+	_, cells := table(t, "machinedeployments", "t4")
+	assert.Empty(t, cells[8])
+	setStatusOf(t, "MachineDeployment", "t4", "{replicas: 1, machines: 2, upToDate: 0, ready: 1, inFlight: 0, paused: FailureThresholdReached}")
+	_, cells = table(t, "machinedeployments", "t4")
+	assert.Equal(t, "FailureThresholdReached", cells[8])
+}
+
+func TestTheTableShowsWhatABudgetAllowsAndWhoIsAway(t *testing.T) {
+	_, err := create(t, object(t, "MachineDisruptionBudget", "t5", "{selector: {}, maxUnavailable: 2}"))
+	require.NoError(t, err)
+	setStatusOf(t, "MachineDisruptionBudget", "t5", "{observedGeneration: 1, machines: 7, unavailable: 1, disruptionsAllowed: 1, unavailableMachines: [w1]}")
+	columns, cells := table(t, "machinedisruptionbudgets", "t5")
+	assert.Equal(t, []string{"Name", "Min-Available", "Max-Unavailable", "Machines", "Unavailable", "Allowed", "Age", "+Away"}, columns)
+	cells[6] = "age"
+	assert.Equal(t, []any{"t5", nil, "2", 7.0, 1.0, 1.0, "age", `["w1"]`}, cells)
 }
 
 // table asks the API server as kubectl does; columns of the wide output begin with a plus.
@@ -76,6 +97,14 @@ func table(t *testing.T, resource, name string) (columns []string, cells []any) 
 		columns = append(columns, prefix+c.Name)
 	}
 	return columns, out.Rows[0].Cells
+}
+
+func setStatusOf(t *testing.T, kind, name, status string) {
+	t.Helper()
+	patch, err := json.Marshal(map[string]any{"status": decode(t, status)})
+	require.NoError(t, err)
+	_, err = admin.Resource(gvr(resources[kind])).Namespace(namespace).Patch(t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	require.NoError(t, err)
 }
 
 func TestKindsHaveShortNamesAndOneCategory(t *testing.T) {
