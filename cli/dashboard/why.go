@@ -9,10 +9,10 @@ import (
 	"github.com/refit-dev/refit/cli/verbs"
 )
 
-// Why asks the gates as kubectl refit why does, of what the reader has.
-func Why(reader client.Reader, namespace string) func(context.Context, string) (verbs.Explanation, error) {
+// Why asks the gates as kubectl refit why does, of what the readers have.
+func Why(reader, nodes client.Reader, namespace string) func(context.Context, string) (verbs.Explanation, error) {
 	return func(ctx context.Context, machine string) (verbs.Explanation, error) {
-		n, err := verbs.ReadAll(ctx, reader, namespace)
+		n, err := verbs.ReadAll(ctx, reader, nodes, namespace)
 		if err != nil {
 			return verbs.Explanation{}, err
 		}

@@ -3,6 +3,7 @@ package forecast
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -128,6 +129,11 @@ func (l List) notes() []string {
 		}
 		if i.OnlyNode && i.Reason != reasonNoCapacity && len(i.Pods) > 0 {
 			lines = append(lines, fmt.Sprintf("node %s: no other node takes its pods now, and they stay pending until one does", i.Node))
+		}
+		for _, u := range i.Unknown { // mostly the same of each node
+			if line := "not foreseen: " + u; !slices.Contains(lines, line) {
+				lines = append(lines, line)
+			}
 		}
 	}
 	return lines

@@ -26,18 +26,22 @@ type Namespace struct {
 
 // Read reads the namespace, without nodes and budgets.
 func Read(ctx context.Context, cl client.Reader, namespace string) (*Namespace, error) {
-	return read(ctx, cl, namespace, false)
+	return read(ctx, cl, nil, namespace)
 }
 
-func read(ctx context.Context, cl client.Reader, namespace string, all bool) (*Namespace, error) {
+// read reads budgets and nodes where it is said from where.
+func read(ctx context.Context, cl, from client.Reader, namespace string) (*Namespace, error) {
 	n := &Namespace{Name: namespace}
 	var pools v1alpha1.MachineDeploymentList
 	var machines v1alpha1.MachineList
 	var budgets v1alpha1.MachineDisruptionBudgetList
 	var nodes corev1.NodeList
 	lists := []client.ObjectList{&pools, &machines}
-	if all {
-		lists = append(lists, &budgets, &nodes)
+	if from != nil {
+		lists = append(lists, &budgets)
+		if err := from.List(ctx, &nodes); err != nil {
+			return nil, fmt.Errorf("listing Nodes: %w", err)
+		}
 	}
 	for _, list := range lists {
 		if err := cl.List(ctx, list, client.InNamespace(namespace)); err != nil {
@@ -76,8 +80,6 @@ func kindOf(list client.ObjectList) string {
 		return "MachineDeployments"
 	case *v1alpha1.MachineList:
 		return "Machines"
-	case *v1alpha1.MachineDisruptionBudgetList:
-		return "MachineDisruptionBudgets"
 	}
-	return "Nodes"
+	return "MachineDisruptionBudgets"
 }

@@ -30,7 +30,7 @@ type Undone struct {
 // Undo restores the template of a revision, of the one before the current one where number
 // is 0. What no machine can go back from is refused here, by the planner's own word; what
 // some machine would refuse by itself is noted.
-func (n *Namespace) Undo(ctx context.Context, cl client.Reader, d *v1alpha1.MachineDeployment, number int64) (Undone, error) {
+func (n *Namespace) Undo(ctx context.Context, cl, nodes client.Reader, d *v1alpha1.MachineDeployment, number int64) (Undone, error) {
 	revisions, err := machinedeployment.Revisions(ctx, cl, d)
 	if err != nil {
 		return Undone{}, err
@@ -59,7 +59,7 @@ func (n *Namespace) Undo(ctx context.Context, cl client.Reader, d *v1alpha1.Mach
 	}
 	u.Change.After, u.Change.Exact, u.Change.Done = after, true, fmt.Sprintf("rolled back to revision %d", to.Revision)
 	u.Diff = diff.Diff(d.Spec.Template, template)
-	u.Change.Notes, err = n.judgeUndo(ctx, cl, after)
+	u.Change.Notes, err = n.judgeUndo(ctx, nodes, after)
 	return u, err
 }
 
@@ -86,9 +86,9 @@ func revisionFor(d *v1alpha1.MachineDeployment, all []*appsv1.ControllerRevision
 
 // judgeUndo plans the pool with the restored template as the coordinator will, whether it
 // is paused or has failed now.
-func (n *Namespace) judgeUndo(ctx context.Context, cl client.Reader, after *v1alpha1.MachineDeployment) ([]string, error) {
+func (n *Namespace) judgeUndo(ctx context.Context, from client.Reader, after *v1alpha1.MachineDeployment) ([]string, error) {
 	var nodes corev1.NodeList
-	if err := cl.List(ctx, &nodes); err != nil {
+	if err := from.List(ctx, &nodes); err != nil {
 		return nil, fmt.Errorf("listing the nodes: %w", err)
 	}
 	f := &plan.Fleet{}

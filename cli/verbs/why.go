@@ -74,9 +74,10 @@ type Holder struct {
 	Since      metav1.Time         `json:"since"`
 }
 
-// ReadAll reads the namespace with nodes and budgets, as the coordinator does before it judges.
-func ReadAll(ctx context.Context, cl client.Reader, namespace string) (*Namespace, error) {
-	return read(ctx, cl, namespace, true)
+// ReadAll reads the namespace with budgets, and the nodes of the cluster that has them, as the
+// coordinator does before it judges.
+func ReadAll(ctx context.Context, cl, nodes client.Reader, namespace string) (*Namespace, error) {
+	return read(ctx, cl, nodes, namespace)
 }
 
 // Why asks every gate about a machine.

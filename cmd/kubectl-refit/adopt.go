@@ -79,19 +79,23 @@ func (o *adoptOptions) run(ctx context.Context) error {
 // read collects what is there. Before the CRDs are installed there are no Machines.
 func (o *adoptOptions) read(ctx context.Context, cl client.Client) (adopt.Cluster, error) {
 	var c adopt.Cluster
+	workload, err := o.nodes()
+	if err != nil {
+		return c, err
+	}
 	selector, err := labels.Parse(o.selector)
 	if err != nil {
 		return c, usage.Errorf("reading --selector %q: %w", o.selector, err)
 	}
 	var nodes corev1.NodeList
-	if err := cl.List(ctx, &nodes, client.MatchingLabelsSelector{Selector: selector}); err != nil {
+	if err := workload.List(ctx, &nodes, client.MatchingLabelsSelector{Selector: selector}); err != nil {
 		return c, fmt.Errorf("listing the nodes: %w", err)
 	}
 	if len(nodes.Items) == 0 {
 		return c, refused{"there is no node to adopt: join one with kubeadm first, or check --selector and the kubeconfig"}
 	}
 	var pods corev1.PodList
-	if err := cl.List(ctx, &pods, client.InNamespace(metav1.NamespaceSystem), client.MatchingLabels{"tier": "control-plane"}); err != nil {
+	if err := workload.List(ctx, &pods, client.InNamespace(metav1.NamespaceSystem), client.MatchingLabels{"tier": "control-plane"}); err != nil {
 		return c, fmt.Errorf("listing the control plane's pods: %w", err)
 	}
 	var machines v1alpha1.MachineList

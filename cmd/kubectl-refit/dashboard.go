@@ -55,22 +55,19 @@ type watchedKind struct {
 	many client.ObjectList
 }
 
-// dashboardKinds are those that are watched: what the coordinator reads before it judges.
+// dashboardKinds are those that are watched where the Machines are: what the coordinator reads before it judges.
 func dashboardKinds() []watchedKind {
 	return []watchedKind{
 		{&v1alpha1.Machine{}, &v1alpha1.MachineList{}}, {&v1alpha1.MachineDeployment{}, &v1alpha1.MachineDeploymentList{}},
 		{&v1alpha1.MachineDisruptionBudget{}, &v1alpha1.MachineDisruptionBudgetList{}}, {&v1alpha1.Ledger{}, &v1alpha1.LedgerList{}},
-		{&corev1.Node{}, &corev1.NodeList{}},
 	}
 }
+
+func nodeKinds() []watchedKind { return []watchedKind{{&corev1.Node{}, &corev1.NodeList{}}} }
 
 func (o *dashboardOptions) run(ctx context.Context) error {
 	if o.port < 0 || o.port > 65535 {
 		return usage.Errorf("--port %d is none: it is 1 to 65535, or 0 for one that is free", o.port)
-	}
-	config, err := o.flags.ToRESTConfig()
-	if err != nil {
-		return fmt.Errorf("finding the cluster: %w", err)
 	}
 	if err := o.readable(ctx); err != nil {
 		return err
@@ -81,29 +78,52 @@ func (o *dashboardOptions) run(ctx context.Context) error {
 	}
 	defer listener.Close()
 	hub := dashboard.NewHub(o.namespace(), o.topologyKey)
-	reader, err := o.watch(ctx, config, hub)
+	reader, nodes, err := o.watchAll(ctx, hub)
 	if err != nil {
 		return err
 	}
-	return o.serve(ctx, listener, hub, reader)
+	return o.serve(ctx, listener, hub, reader, nodes)
 }
 
 // readable asks for one object of each kind, so that what is refused is said at once.
 func (o *dashboardOptions) readable(ctx context.Context) error {
-	cl, err := o.client()
+	machines, err := o.client()
+	if err != nil {
+		return err
+	}
+	nodes, err := o.nodes()
 	if err != nil {
 		return err
 	}
 	for _, kind := range dashboardKinds() {
-		if err := cl.List(ctx, kind.many, client.InNamespace(o.namespace()), client.Limit(1)); err != nil {
+		if err := machines.List(ctx, kind.many, client.InNamespace(o.namespace()), client.Limit(1)); err != nil {
 			return explained(fmt.Errorf("listing what the page shows: %w", err))
 		}
+	}
+	if err := nodes.List(ctx, &corev1.NodeList{}, client.Limit(1)); err != nil {
+		return fmt.Errorf("listing what the page shows: %w", err)
 	}
 	return nil
 }
 
+// watchAll feeds the hub, and returns where Machines and Nodes are read from: two caches also where they are in one cluster.
+func (o *dashboardOptions) watchAll(ctx context.Context, hub *dashboard.Hub) (machines, nodes client.Reader, err error) {
+	config, err := o.flags.ToRESTConfig()
+	if err != nil {
+		return nil, nil, fmt.Errorf("finding the cluster: %w", err)
+	}
+	if machines, err = o.watch(ctx, config, hub, dashboardKinds()); err != nil {
+		return nil, nil, err
+	}
+	if config, err = o.nodesConfig(); err != nil {
+		return nil, nil, err
+	}
+	nodes, err = o.watch(ctx, config, hub, nodeKinds())
+	return machines, nodes, err
+}
+
 // watch feeds the hub with one watch of each kind, and returns when it has all that there is.
-func (o *dashboardOptions) watch(ctx context.Context, config *rest.Config, hub *dashboard.Hub) (client.Reader, error) {
+func (o *dashboardOptions) watch(ctx context.Context, config *rest.Config, hub *dashboard.Hub, all []watchedKind) (client.Reader, error) {
 	log.SetLogger(logr.Discard())
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return dashboard.Observe(next, hub.Trouble) })
@@ -116,7 +136,7 @@ func (o *dashboardOptions) watch(ctx context.Context, config *rest.Config, hub *
 	}
 	go func() { _ = known.Start(ctx) }() // it ends with the context, and otherwise tries again by itself
 	var arrived []toolscache.InformerSynced
-	for _, kind := range dashboardKinds() {
+	for _, kind := range all {
 		informer, err := known.GetInformer(ctx, kind.one)
 		if err != nil {
 			return nil, explained(fmt.Errorf("watching what the page shows: %w", err))
@@ -154,7 +174,7 @@ func feedDashboard(hub *dashboard.Hub) toolscache.ResourceEventHandler {
 	}
 }
 
-func (o *dashboardOptions) serve(ctx context.Context, listener net.Listener, hub *dashboard.Hub, reader client.Reader) error {
+func (o *dashboardOptions) serve(ctx context.Context, listener net.Listener, hub *dashboard.Hub, reader, nodes client.Reader) error {
 	_, port, err := net.SplitHostPort(listener.Addr().String())
 	if err != nil {
 		return fmt.Errorf("listening: %w", err)
@@ -162,7 +182,7 @@ func (o *dashboardOptions) serve(ctx context.Context, listener net.Listener, hub
 	token, host := dashboard.NewToken(), "127.0.0.1:"+port
 	server := &http.Server{
 		Handler: dashboard.Handler(dashboard.Config{
-			Hub: hub, Token: token, Hosts: []string{host, "localhost:" + port}, Why: dashboard.Why(reader, o.namespace()),
+			Hub: hub, Token: token, Hosts: []string{host, "localhost:" + port}, Why: dashboard.Why(reader, nodes, o.namespace()),
 		}),
 		ReadHeaderTimeout: 10 * time.Second,
 		BaseContext:       func(net.Listener) context.Context { return ctx },

@@ -133,7 +133,11 @@ func (o *drainOptions) run(ctx context.Context, names []string) error {
 	if err != nil {
 		return err
 	}
-	targets, err := o.targets(ctx, cl, names)
+	workload, err := o.command.nodes()
+	if err != nil {
+		return err
+	}
+	targets, err := o.targets(ctx, workload, names)
 	if err != nil {
 		return err
 	}
@@ -142,7 +146,7 @@ func (o *drainOptions) run(ctx context.Context, names []string) error {
 			return err
 		}
 	}
-	kube, err := o.kube()
+	kube, err := o.nodesKube()
 	if err != nil {
 		return err
 	}
@@ -243,7 +247,7 @@ func (o *drainOptions) refuseOwned(ctx context.Context, cl client.Client, target
 
 // rehearse shows what would be done.
 func (o *drainOptions) rehearse(ctx context.Context, targets []forecast.Target) error {
-	kube, err := o.kube()
+	kube, err := o.nodesKube()
 	if err != nil {
 		return err
 	}

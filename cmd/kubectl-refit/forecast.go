@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
@@ -112,7 +113,7 @@ func (o *forecastOptions) run(ctx context.Context, names []string) error {
 	for _, t := range targets {
 		requests = append(requests, cluster.Request(t, o.overrides))
 	}
-	kube, err := o.kube()
+	kube, err := o.nodesKube()
 	if err != nil {
 		return err
 	}
@@ -137,8 +138,12 @@ func (o *forecastOptions) readForForecast(ctx context.Context) (forecast.Cluster
 	if err != nil {
 		return c, err
 	}
+	workload, err := o.nodes()
+	if err != nil {
+		return c, err
+	}
 	var nodes corev1.NodeList
-	if err := cl.List(ctx, &nodes); err != nil {
+	if err := workload.List(ctx, &nodes); err != nil {
 		return c, fmt.Errorf("listing the nodes: %w", err)
 	}
 	var machines v1alpha1.MachineList
@@ -155,12 +160,16 @@ func (o *forecastOptions) print(list forecast.List) error {
 	return o.printAs(o.output, "forecasts", list, func() error { return forecast.Print(o.out, list, o.output == "wide") })
 }
 
-// kube is a client without a limit per second: a drain bounds how many of its requests are open.
+// kube is a client of the Machines' cluster.
 func (c *command) kube() (kubernetes.Interface, error) {
 	config, err := c.flags.ToRESTConfig()
 	if err != nil {
 		return nil, fmt.Errorf("finding the cluster: %w", err)
 	}
+	return unlimited(config)
+}
+
+func unlimited(config *rest.Config) (kubernetes.Interface, error) {
 	config.QPS = -1
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {

@@ -145,10 +145,14 @@ func (o *planOptions) addLive(ctx context.Context, fleet *plan.Fleet, old map[st
 			return fmt.Errorf("listing pools and machines: %w", err)
 		}
 	}
+	workload, err := o.nodes()
+	if err != nil {
+		return err
+	}
 	var nodes corev1.NodeList
-	switch err := cl.List(ctx, &nodes); {
+	switch err := workload.List(ctx, &nodes); {
 	case apierrors.IsForbidden(err):
-		fleet.Find("NodesUnknown", "the Nodes of this cluster may not be listed, so those without a Machine do not count for skew: have list on nodes granted")
+		fleet.Find("NodesUnknown", "the Nodes of the cluster may not be listed, so those without a Machine do not count for skew: have list on nodes granted")
 	case err != nil:
 		return fmt.Errorf("listing the nodes: %w", err)
 	}

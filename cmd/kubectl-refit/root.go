@@ -11,6 +11,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -31,6 +32,8 @@ type streams struct {
 type command struct {
 	streams
 	flags *genericclioptions.ConfigFlags
+	// workload is the kubeconfig of the cluster that has the Nodes; "" where it is the same one.
+	workload string
 }
 
 // What client-go tries again would be told in its own words, between our lines. It is
@@ -61,6 +64,7 @@ func newRoot(s streams) *cobra.Command {
 	root.SetErr(s.err)
 	c.flags.AddFlags(root.PersistentFlags())
 	root.PersistentFlags().Lookup("namespace").Usage = "Namespace of the Machines (default " + defaultNamespace + ")"
+	root.PersistentFlags().StringVar(&c.workload, "workload-kubeconfig", "", workloadUsage)
 	root.AddCommand(newPause(c), newResume(c), newAbort(c), newRetry(c), newNext(c), newForget(c), newUndo(c), newHistory(c), newRelease(c), newWhy(c), newWatch(c), newLogs(c), newDiagnose(c))
 	root.AddCommand(newAdopt(c), newInstall(c), newUninstall(c), newStatus(c), newPlan(c), newSimulate(c), newForecast(c), newDrain(c), newDashboard(c), newJoinToken(c), newVersion(c))
 	usage.Strict(root)
@@ -80,6 +84,10 @@ func (c *command) client() (client.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding the cluster: %w", err)
 	}
+	return connect(config)
+}
+
+func connect(config *rest.Config) (client.Client, error) {
 	config.QPS, config.Burst = 50, 100
 	log.SetLogger(logr.Discard()) // the library would complain in the middle of a long wait that nobody set one
 	cl, err := client.New(config, client.Options{Scheme: kinds})

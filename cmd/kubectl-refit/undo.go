@@ -50,7 +50,11 @@ func (o *changer) undo(ctx context.Context, names []string, number int64) error 
 	if err != nil {
 		return err
 	}
-	u, err := n.Undo(ctx, cl, d, number)
+	nodes, err := o.nodes()
+	if err != nil {
+		return err
+	}
+	u, err := n.Undo(ctx, cl, nodes, d, number)
 	if err != nil {
 		return explained(err)
 	}

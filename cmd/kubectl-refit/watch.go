@@ -222,7 +222,7 @@ func (d deeds) run(args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(d.ctx, 30*time.Second)
 	defer cancel()
 	var out, notes bytes.Buffer
-	c := &command{streams: streams{out: &out, err: &notes}, flags: d.c.flags}
+	c := &command{streams: streams{out: &out, err: &notes}, flags: d.c.flags, workload: d.c.workload}
 	for _, cmd := range []*cobra.Command{newPause(c), newResume(c), newRetry(c), newWhy(c)} {
 		if cmd.Name() != args[0] {
 			continue

@@ -40,7 +40,11 @@ func (c *command) why(ctx context.Context, names []string, output string) error 
 	if err != nil {
 		return err
 	}
-	n, err := verbs.ReadAll(ctx, cl, c.namespace())
+	nodes, err := c.nodes()
+	if err != nil {
+		return err
+	}
+	n, err := verbs.ReadAll(ctx, cl, nodes, c.namespace())
 	if err != nil {
 		return explained(err)
 	}

@@ -40,6 +40,8 @@ type Forecast struct {
 	Volumes []AttachedVolume `json:"volumes,omitempty"`
 	// LoadBalancerDelay passes before the first pod is evicted.
 	LoadBalancerDelay *metav1.Duration `json:"loadBalancerDelay,omitempty"`
+	// Unknown is what could not be read, and so is not foreseen.
+	Unknown []string `json:"unknown,omitempty"`
 	// OnlyNode: no other node takes the pods of this one.
 	OnlyNode bool `json:"onlyNode,omitempty"`
 }

@@ -27,6 +27,8 @@ type scene struct {
 	volumes []AttachedVolume
 	// webhooks are those that only pods of this node answer, by pod.
 	webhooks map[types.NamespacedName]*serving
+	// unknown is what could not be read of them.
+	unknown []string
 }
 
 // judged is a pod of the node with what the filters say of it.
@@ -50,7 +52,7 @@ type foresight struct {
 // foresee is pure: it judges by the very functions by which a drain does.
 func foresee(in scene) Forecast {
 	f := &foresight{scene: in, taken: map[types.UID]int32{}, here: map[types.UID][]neighbour{}, lost: map[types.UID]int32{}, budgets: map[types.UID]int{}}
-	f.out = Forecast{Node: in.node, Pods: []PodForecast{}, Volumes: in.volumes, OnlyNode: in.opts.OnlyNode}
+	f.out = Forecast{Node: in.node, Pods: []PodForecast{}, Volumes: in.volumes, OnlyNode: in.opts.OnlyNode, Unknown: in.unknown}
 	if in.opts.LoadBalancerDelay > 0 {
 		f.out.LoadBalancerDelay = &metav1.Duration{Duration: in.opts.LoadBalancerDelay}
 	}

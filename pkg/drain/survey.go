@@ -17,7 +17,7 @@ import (
 type survey struct {
 	*run
 	attachments *watched // nil where volumes do not count
-	webhooks    map[types.NamespacedName]*serving
+	webhooks    foundWebhooks
 	leave       func()
 }
 
@@ -81,7 +81,7 @@ func (s *survey) look(ctx context.Context) (Forecast, error) {
 		return Forecast{}, orPermission(err)
 	}
 	s.judgeNode(n)
-	in := scene{node: s.node, now: time.Now(), opts: s.opts, unreachable: s.health, webhooks: s.webhooks}
+	in := scene{node: s.node, now: time.Now(), opts: s.opts, unreachable: s.health, webhooks: s.webhooks.by, unknown: s.webhooks.unread}
 	members, unread := map[types.UID][]*corev1.Pod{}, map[types.UID]error{}
 	var staying []*corev1.Pod
 	for _, pod := range listOf[*corev1.Pod](s.run.pods) {

@@ -55,54 +55,105 @@ func (f *foresight) closing(pod *corev1.Pod) (never, warning string) {
 	return "", warning
 }
 
+// foundWebhooks are those that pods of the node alone answer, by pod, and what of them could not be read.
+type foundWebhooks struct {
+	by     map[types.NamespacedName]*serving
+	unread []string
+}
+
+func (f *foundWebhooks) miss(what string, err error) {
+	if text := fmt.Sprintf("%s cannot be read (%v)", what, err); !slices.Contains(f.unread, text) {
+		f.unread = append(f.unread, text)
+	}
+}
+
 // readWebhooks finds the fail-closed webhooks that only pods of this node answer. What may
-// not be read is left out: a drain does not depend on it.
-func (s *survey) readWebhooks(ctx context.Context) map[types.NamespacedName]*serving {
-	out := map[types.NamespacedName]*serving{}
-	for _, w := range s.failClosed(ctx) {
-		for _, pod := range s.aloneAnswering(ctx, w.service) {
-			if out[pod] == nil {
-				out[pod] = &serving{namespaceLabels: s.labelsOf(ctx, pod.Namespace)}
+// not be read is left out, and told of: a drain does not depend on it.
+func (s *survey) readWebhooks(ctx context.Context) foundWebhooks {
+	out := foundWebhooks{by: map[types.NamespacedName]*serving{}}
+	for _, w := range s.failClosed(ctx, &out) {
+		pods, err := s.aloneAnswering(ctx, w.service)
+		if err != nil {
+			out.miss("who answers webhook "+w.String(), err)
+		}
+		for _, pod := range pods {
+			if out.by[pod] == nil {
+				out.by[pod] = &serving{namespaceLabels: s.labelsOf(ctx, pod.Namespace, &out)}
 			}
-			out[pod].hooks = append(out[pod].hooks, w)
+			out.by[pod].hooks = append(out.by[pod].hooks, w)
 		}
 	}
 	return out
 }
 
-func (s *survey) failClosed(ctx context.Context) []webhook {
-	var out []webhook
-	add := func(kind, configuration, name string, policy *admissionv1.FailurePolicyType, client admissionv1.WebhookClientConfig,
-		rules []admissionv1.RuleWithOperations, namespaces, objects *metav1.LabelSelector, conditional bool,
-	) {
-		if policy != nil && *policy == admissionv1.Ignore || client.Service == nil || !slices.ContainsFunc(rules, aboutNewPods) {
-			return
+// declared is what counts of a webhook of either kind.
+type declared struct {
+	configuration, name string
+	policy              *admissionv1.FailurePolicyType
+	client              admissionv1.WebhookClientConfig
+	rules               []admissionv1.RuleWithOperations
+	namespaces, objects *metav1.LabelSelector
+	conditions          []admissionv1.MatchCondition
+}
+
+func (s *survey) failClosed(ctx context.Context, out *foundWebhooks) []webhook {
+	var hooks []webhook
+	for _, d := range s.declared(ctx, out) {
+		w, err := d.failClosed()
+		if err != nil {
+			out.miss("webhook "+d.name+" ("+d.configuration+")", err)
 		}
-		w := webhook{name: name, configuration: kind + " " + configuration, conditional: conditional,
-			service: types.NamespacedName{Namespace: client.Service.Namespace, Name: client.Service.Name}}
-		var err1, err2 error
-		w.namespaces, err1 = metav1.LabelSelectorAsSelector(orEverything(namespaces))
-		w.objects, err2 = metav1.LabelSelectorAsSelector(orEverything(objects))
-		if err1 == nil && err2 == nil {
-			out = append(out, w)
+		if w != nil {
+			hooks = append(hooks, *w)
 		}
 	}
+	return hooks
+}
+
+// declared are the webhooks of both kinds.
+func (s *survey) declared(ctx context.Context, out *foundWebhooks) []declared {
+	var all []declared
 	admission := s.client.AdmissionregistrationV1()
-	if list, err := admission.ValidatingWebhookConfigurations().List(ctx, metav1.ListOptions{}); err == nil {
-		for _, c := range list.Items {
-			for _, w := range c.Webhooks {
-				add("ValidatingWebhookConfiguration", c.Name, w.Name, w.FailurePolicy, w.ClientConfig, w.Rules, w.NamespaceSelector, w.ObjectSelector, len(w.MatchConditions) > 0)
-			}
+	validating, err := admission.ValidatingWebhookConfigurations().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		out.miss("the ValidatingWebhookConfigurations", err)
+		validating = &admissionv1.ValidatingWebhookConfigurationList{}
+	}
+	for _, c := range validating.Items {
+		for _, w := range c.Webhooks {
+			all = append(all, declared{"ValidatingWebhookConfiguration " + c.Name, w.Name, w.FailurePolicy, w.ClientConfig, w.Rules,
+				w.NamespaceSelector, w.ObjectSelector, w.MatchConditions})
 		}
 	}
-	if list, err := admission.MutatingWebhookConfigurations().List(ctx, metav1.ListOptions{}); err == nil {
-		for _, c := range list.Items {
-			for _, w := range c.Webhooks {
-				add("MutatingWebhookConfiguration", c.Name, w.Name, w.FailurePolicy, w.ClientConfig, w.Rules, w.NamespaceSelector, w.ObjectSelector, len(w.MatchConditions) > 0)
-			}
+	mutating, err := admission.MutatingWebhookConfigurations().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		out.miss("the MutatingWebhookConfigurations", err)
+		mutating = &admissionv1.MutatingWebhookConfigurationList{}
+	}
+	for _, c := range mutating.Items {
+		for _, w := range c.Webhooks {
+			all = append(all, declared{"MutatingWebhookConfiguration " + c.Name, w.Name, w.FailurePolicy, w.ClientConfig, w.Rules,
+				w.NamespaceSelector, w.ObjectSelector, w.MatchConditions})
 		}
 	}
-	return out
+	return all
+}
+
+// failClosed is the webhook where no pod is made while nobody answers it; nil for any other.
+func (d declared) failClosed() (*webhook, error) {
+	if d.policy != nil && *d.policy == admissionv1.Ignore || d.client.Service == nil || !slices.ContainsFunc(d.rules, aboutNewPods) {
+		return nil, nil //nolint:nilnil // it is none, and nothing is wrong with it
+	}
+	w := &webhook{name: d.name, configuration: d.configuration, conditional: len(d.conditions) > 0,
+		service: types.NamespacedName{Namespace: d.client.Service.Namespace, Name: d.client.Service.Name}}
+	var err error
+	if w.namespaces, err = metav1.LabelSelectorAsSelector(orEverything(d.namespaces)); err != nil {
+		return nil, fmt.Errorf("reading its namespaceSelector: %w", err)
+	}
+	if w.objects, err = metav1.LabelSelectorAsSelector(orEverything(d.objects)); err != nil {
+		return nil, fmt.Errorf("reading its objectSelector: %w", err)
+	}
+	return w, nil
 }
 
 // orEverything: a selector that is not set selects everything.
@@ -121,10 +172,10 @@ func aboutNewPods(r admissionv1.RuleWithOperations) bool {
 }
 
 // aloneAnswering are the pods behind a service where all that are ready are on this node.
-func (s *survey) aloneAnswering(ctx context.Context, service types.NamespacedName) []types.NamespacedName {
+func (s *survey) aloneAnswering(ctx context.Context, service types.NamespacedName) ([]types.NamespacedName, error) {
 	list, err := s.client.DiscoveryV1().EndpointSlices(service.Namespace).List(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + service.Name})
 	if err != nil {
-		return nil
+		return nil, fmt.Errorf("listing the EndpointSlices of service %s: %w", service, err)
 	}
 	var out []types.NamespacedName
 	for _, slice := range list.Items {
@@ -133,19 +184,21 @@ func (s *survey) aloneAnswering(ctx context.Context, service types.NamespacedNam
 				continue
 			}
 			if e.NodeName == nil || *e.NodeName != s.node {
-				return nil
+				return nil, nil
 			}
 			if e.TargetRef != nil && e.TargetRef.Kind == "Pod" {
 				out = append(out, types.NamespacedName{Namespace: e.TargetRef.Namespace, Name: e.TargetRef.Name})
 			}
 		}
 	}
-	return out
+	return out, nil
 }
 
-func (s *survey) labelsOf(ctx context.Context, namespace string) labels.Set {
+// labelsOf a namespace; where they may not be read, the one that each has.
+func (s *survey) labelsOf(ctx context.Context, namespace string, out *foundWebhooks) labels.Set {
 	n, err := s.client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
 	if err != nil {
+		out.miss("the labels of namespace "+namespace, err)
 		return labels.Set{corev1.LabelMetadataName: namespace}
 	}
 	return n.Labels

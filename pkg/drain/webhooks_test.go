@@ -1,6 +1,7 @@
 package drain_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -8,8 +9,11 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/refit-dev/refit/pkg/drain"
 )
@@ -78,6 +82,44 @@ func TestAForecastKnowsTheWebhooksThatOnlyTheNodeAnswers(t *testing.T) {
 			if tc.warning == "" {
 				assert.Empty(t, f.Pods[0].Warning)
 			}
+		})
+	}
+}
+
+func TestAForecastSaysWhatItCouldNotReadOfTheWebhooks(t *testing.T) {
+	asIs := func(*admissionv1.ValidatingWebhook) {}
+	shop := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Labels: map[string]string{corev1.LabelMetadataName: "shop"}}}
+	for name, tc := range map[string]struct {
+		edit           func(*admissionv1.ValidatingWebhook)
+		verb, resource string
+		unknown        string
+		outlook        drain.Outlook
+	}{
+		"the validating ones": {asIs, "list", "validatingwebhookconfigurations", "the ValidatingWebhookConfigurations cannot be read", drain.OutlookNow},
+		"the mutating ones":   {asIs, "list", "mutatingwebhookconfigurations", "the MutatingWebhookConfigurations cannot be read", drain.OutlookNever},
+		"who answers":         {asIs, "list", "endpointslices", "who answers webhook pods.policy.example (ValidatingWebhookConfiguration policy) cannot be read", drain.OutlookNow},
+		"the namespace":       {asIs, "get", "namespaces", "the labels of namespace shop cannot be read", drain.OutlookNever},
+		"a selector": {func(w *admissionv1.ValidatingWebhook) {
+			w.ObjectSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}
+		}, "", "", "webhook pods.policy.example (ValidatingWebhookConfiguration policy) cannot be read (reading its objectSelector", drain.OutlookNow},
+		"nothing": {asIs, "", "", "", drain.OutlookNever},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, pod("a"), hook(tc.edit), answeredBy(endpoint("a", node, true)), shop)
+			if tc.verb != "" {
+				c.PrependReactor(tc.verb, tc.resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+					return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: tc.resource}, "", errors.New("no role allows it"))
+				})
+			}
+			f, err := drain.NewCluster(c).Drainer(drain.Options{}).Forecast(t.Context(), node)
+			require.NoError(t, err)
+			assert.Equal(t, tc.outlook, f.Outlook, f.Message)
+			if tc.unknown == "" {
+				assert.Empty(t, f.Unknown)
+				return
+			}
+			require.Len(t, f.Unknown, 1)
+			assert.Contains(t, f.Unknown[0], tc.unknown)
 		})
 	}
 }

@@ -147,7 +147,7 @@ func serve(f *showcase.Fleet) (url string, stop func(), err error) {
 	}
 	host, token := listener.Addr().String(), dashboard.NewToken()
 	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: dashboard.Handler(dashboard.Config{
-		Hub: hub, Token: token, Hosts: []string{host}, Why: dashboard.Why(reader, showcase.Namespace),
+		Hub: hub, Token: token, Hosts: []string{host}, Why: dashboard.Why(reader, reader, showcase.Namespace),
 	})}
 	go func() { _ = server.Serve(listener) }()
 	return "http://" + host + "/" + token + "/", func() { _ = server.Close() }, nil

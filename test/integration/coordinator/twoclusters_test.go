@@ -3,10 +3,12 @@ package coordinator
 import (
 	"context"
 	"os/exec"
+	"regexp"
 	"testing"
 	"time"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/pkg/usage"
 	"github.com/refit-dev/refit/test/audit"
 	"github.com/refit-dev/refit/test/integration/apiserver"
 	"github.com/stretchr/testify/assert"
@@ -73,6 +75,61 @@ func TestMachinesAndNodesMayBeInTwoClusters(t *testing.T) {
 	}
 	lease := w.leases(management)
 	assert.Equal(t, []string{"refit-coordinator-refit"}, lease, "a leader of its own")
+}
+
+func TestAnOperatorsCommandsLookAtTheNodesOfTheWorkloadCluster(t *testing.T) {
+	management, workload := apiserver.Start(t, apiserver.WithAudit(audit.Bodies)), apiserver.Start(t, apiserver.WithAudit(audit.Bodies))
+	applyPart(t, management, "management")
+	applyPart(t, workload, "workload")
+	w := newWorldOf(t, management, workload)
+	w.host("cp1", "", v1alpha1.RoleControlPlane).set(func(h *host) { h.Kubelet, h.APIServer = newK8s, newK8s })
+	w.host("w1", "workers", v1alpha1.RoleWorker)
+	w.host("w2", "workers", v1alpha1.RoleWorker)
+	namesake := &corev1.Node{}
+	namesake.Name, namesake.Spec.Unschedulable = "w1", true // of the management cluster, and nobody's business
+	require.NoError(t, w.admin.Create(context.Background(), namesake))
+	w.pool("workers", workerAt(oldK8s))
+	w.start()
+	w.untilUpToDate("w1", "w2")
+	w.untilRevisions("workers", 1)
+	w.edit("workers", func(d *v1alpha1.MachineDeployment) {
+		d.Spec.Template.Spec.Versions.Kubelet, d.Spec.Paused = newK8s, true
+	})
+	w.untilRevisions("workers", 1, 2)
+	w.until("w1 is paused", func() bool { return w.condition("w1", v1alpha1.ConditionWaiting).Reason == "Paused" })
+
+	const operator = "operator"
+	w.kubeconfig = management.WriteKubeconfig(t, t.TempDir(), operator, "system:masters")
+	nodes := workload.WriteKubeconfig(t, t.TempDir(), operator, "system:masters")
+	cordonGate := func(args ...string) string {
+		out, _ := w.refitOK(append([]string{"why", "w1"}, args...)...)
+		return regexp.MustCompile(`(?m)^cordoned +(\w+)`).FindStringSubmatch(out)[1]
+	}
+	assert.Equal(t, "veto", cordonGate(), "the namesake is cordoned")
+	began := time.Now()
+	assert.Equal(t, "pass", cordonGate("--workload-kubeconfig", nodes))
+	out, _ := w.refitOK("plan", "--workload-kubeconfig", nodes)
+	assert.Regexp(t, `(?m)^w1 `, out)
+	out, _ = w.refitOK("undo", "workers", "--dry-run=server", "--workload-kubeconfig", nodes)
+	assert.Contains(t, out, "rolled back to revision 1")
+	out, _ = w.refitOK("forecast", "w2", "--workload-kubeconfig", nodes)
+	assert.Regexp(t, `(?m)^w2 `, out)
+	out, _ = w.refitOK("drain", "w2", "--dry-run=server", "--workload-kubeconfig", nodes)
+	assert.Contains(t, out, "w2")
+	_, errs := w.refitOK("adopt", "--workload-kubeconfig", nodes)
+	assert.Contains(t, errs, "Adopted already: 3 nodes")
+	for server, log := range map[string]audit.Log{"management": audit.Read(t, management.AuditLog()), "workload": audit.Read(t, workload.AuditLog())} {
+		asked := map[string]bool{}
+		for _, e := range log.By(operator).Between(began, time.Now()) {
+			asked[e.ObjectRef.Resource] = true
+		}
+		assert.Equal(t, server == "workload", asked["nodes"], "%s is asked for Nodes", server)
+		assert.Equal(t, server == "workload", asked["pods"], "%s is asked for pods", server)
+		assert.Equal(t, server == "management", asked["machines"], "%s is asked for Machines", server)
+	}
+	_, errs, code := w.refit("why", "w1", "--workload-kubeconfig", "/nonexistent")
+	assert.Equal(t, usage.ExitCode, code)
+	assert.Contains(t, errs, "--workload-kubeconfig /nonexistent")
 }
 
 func (w *world) leases(of *apiserver.Server) []string {

@@ -18,7 +18,7 @@ import (
 func (w *world) refit(args ...string) (out, errs string, code int) {
 	w.t.Helper()
 	if w.kubeconfig == "" {
-		w.kubeconfig = server.WriteKubeconfig(w.t, w.t.TempDir(), "kubernetes-admin", "system:masters")
+		w.kubeconfig = w.server.WriteKubeconfig(w.t, w.t.TempDir(), "kubernetes-admin", "system:masters")
 	}
 	var stdout, stderr bytes.Buffer
 	cmd := exec.Command(cli, append([]string{"--kubeconfig", w.kubeconfig, "--cache-dir", w.dir, "-n", namespace}, args...)...)
