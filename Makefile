@@ -23,6 +23,8 @@ SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 RELEASE  := dist/release
 BUILT    := dist/programs
 DESKS    := darwin-amd64 darwin-arm64 windows-amd64
+# The CLI that was just built for this machine, where it is one that a release has.
+RELEASED_CLI = $(if $(filter linux,$(shell go env GOHOSTOS)),$(BUILT)/linux-$(shell go env GOHOSTARCH)/kubectl-refit,go run -ldflags '$(LDFLAGS)' ./cmd/kubectl-refit)
 MAKE_RELEASE = cd hack/release && go run . -version '$(VERSION)' -epoch $(SOURCE_DATE_EPOCH) -root $(CURDIR) -programs $(CURDIR)/$(BUILT)
 
 ##@ Everything at once
@@ -69,8 +71,8 @@ release: ## Everything of release VERSION in dist/release: packages, archives, i
 	rm -rf $(RELEASE) $(BUILT) && mkdir -p $(RELEASE)
 	for arch in amd64 arm64; do $(MAKE) --no-print-directory release-linux ARCH=$$arch VERSION=$(VERSION) || exit; done
 	for p in $(DESKS); do GOOS=$${p%-*} GOARCH=$${p#*-} go build -ldflags '$(LDFLAGS)' -o $(BUILT)/$$p/ ./cmd/kubectl-refit || exit; done
-	go run -ldflags '$(LDFLAGS)' ./cmd/kubectl-refit install --coordinator-image $(IMAGE) --dry-run -o yaml >$(RELEASE)/install.yaml
-	go run -ldflags '$(LDFLAGS)' ./cmd/kubectl-refit install --coordinator-image $(IMAGE) --agent daemonset --agent-image $(AGENT_IMAGE) --dry-run -o yaml >$(RELEASE)/install-daemonset.yaml
+	$(RELEASED_CLI) install --coordinator-image $(IMAGE) --dry-run -o yaml >$(RELEASE)/install.yaml
+	$(RELEASED_CLI) install --coordinator-image $(IMAGE) --agent daemonset --agent-image $(AGENT_IMAGE) --dry-run -o yaml >$(RELEASE)/install-daemonset.yaml
 	$(MAKE_RELEASE) -out $(CURDIR)/$(RELEASE)
 
 .PHONY: release-linux
@@ -115,7 +117,7 @@ test-fleet: build fleet ## The upgrade of a real fleet and the faults of a real 
 	REFIT_FLEET=1 go test -v -count=1 -timeout 45m -p 1 ./test/scenario/... ./test/fault
 
 .PHONY: e2e
-e2e: build artefacts ## The long enumerations: every write of coordinator and executor, every artefact, whole fleets, rollouts on a standby, ten idle minutes, ten minutes without an API server (as root)
+e2e: build artefacts ## The long enumerations: every write of coordinator and executor, every artefact, whole fleets, the packages on a host, rollouts on a standby, ten idle minutes, ten minutes without an API server (as root)
 	$(MAKE) --no-print-directory test-release
 	REFIT_EXHAUSTIVE=1 go test -count=1 -timeout 60m ./coordinator/simulation/...
 	REFIT_EXHAUSTIVE=1 go test -count=1 -timeout 60m ./agent/executor/...
@@ -124,6 +126,7 @@ e2e: build artefacts ## The long enumerations: every write of coordinator and ex
 	REFIT_PLANES=1 REFIT_MINORS=1 go test -v -count=1 -timeout 150m -run 'TestThreeControlPlanes|TestTwoMinors' ./test/scenario
 	REFIT_MINORS=3 go test -v -count=1 -timeout 100m -run TestTwoMinors ./test/scenario
 	REFIT_FLEET=1 REFIT_EXHAUSTIVE=1 go test -v -count=1 -timeout 120m ./test/fault
+	REFIT_FLEET=1 go test -v -count=1 -timeout 30m ./test/packaged
 
 .PHONY: scale
 scale: artefacts ## What grows with the fleet, and drains beside kubectl's: tables of time, requests and memory, against a peer in the same run

@@ -49,6 +49,8 @@ type Deps struct {
 	LockReleased func(ctx context.Context, seen upgrade.LockFacts) (<-chan struct{}, error)
 	// Files sends the path of each watched file that changed; nil for none.
 	Files <-chan string
+	// Reported is told how the API server has answered each report; nil for nobody.
+	Reported func(err error)
 	// UnitEvents sends the name of a unit that started, stopped or got another process; nil for none.
 	UnitEvents <-chan string
 	// MachineID and BootID of this host.

@@ -125,6 +125,9 @@ func (a *Agent) write(ctx context.Context, send func(ctx context.Context) (*v1al
 
 func (a *Agent) afterWrite(ctx context.Context, err error) {
 	r := &a.reporting
+	if a.Reported != nil {
+		a.Reported(err)
+	}
 	switch {
 	case err == nil:
 		r.last = a.now()

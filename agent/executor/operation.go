@@ -150,7 +150,10 @@ func (o *operation) forwardStep(ctx context.Context, i int) error {
 	if done.Attempts >= maxAttempts {
 		return &stepError{fmt.Errorf("%s was begun %d times and its executor ended each time", step.Kind, done.Attempts)}
 	}
-	kind, _ := steps.For(step.Kind) // known: Validate
+	kind, known := steps.For(step.Kind)
+	if !known { // Validate lets none begin, but this may be the program of an earlier version that was put back
+		return &stepError{fmt.Errorf("the step %s is not known to this program", step.Kind)}
+	}
 	run := o.run(step, done, expectAfter(rec.Operation.Plan, i))
 	undo := journal.Undo{}
 	if kind.Capture != nil && done.Start == nil {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 
@@ -88,13 +89,15 @@ func run(ctx context.Context, config agent.Config, paths Paths, begin func(conte
 		Hold:     agent.HoldFile(filepath.Join(paths.Etc, "hold")), PackageLock: agent.PackageLock(paths.Root),
 		LockReleased: agent.LockReleased(paths.Root),
 	}
+	well := running(ctx, paths.Run, "/proc/self/exe")
+	deps.Reported = well.heard
 	if deps.MachineID, err = readID(paths.MachineID); err != nil {
 		return err
 	}
 	if deps.BootID, err = readID(paths.BootID); err != nil {
 		return err
 	}
-	return runAll(ctx, agent.New(deps), session)
+	return runAll(ctx, agent.New(deps), session, well)
 }
 
 // fileEvents watches the directories of the host. That of the hold file is made when it
@@ -106,11 +109,17 @@ func fileEvents(ctx context.Context, state *store.Store, paths Paths) (<-chan st
 	return agent.FileEvents(ctx, append([]string{state.JournalDir(), paths.Etc}, agent.HostDirs(paths.Root)...)...)
 }
 
+// executorRetry is how often an executor that does not answer is asked again by an agent in the middle of an operation.
+const executorRetry = 10 * time.Second
+
 // runAll runs what follows the Machine, what keeps the token fresh, and the agent.
-func runAll(ctx context.Context, a *agent.Agent, s *session) error {
+func runAll(ctx context.Context, a *agent.Agent, s *session, well *wellness) error {
 	ctx, stop := context.WithCancel(ctx)
 	var beside sync.WaitGroup
-	beside.Go(func() { (&watch.Watcher{Client: s.client, Busy: a.Busy}).Run(ctx, a.Events()) })
+	beside.Go(func() { (&watch.Watcher{Client: s.client, Busy: a.Busy, Failed: well.heard}).Run(ctx, a.Events()) })
+	if open, err := a.Store.Open(); err != nil || len(open) > 0 { // which may be the one that has brought this agent
+		beside.Go(func() { well.tryExecutor(ctx, a.Executor.Facts, executorRetry) })
+	}
 	if s.renewer != nil {
 		beside.Go(func() { s.renewer.Run(ctx) })
 	}

@@ -36,6 +36,8 @@ type Watcher struct {
 	Client *Client
 	// Busy says that the host is at work, or waits for a grant: it comes back sooner after a broken connection.
 	Busy func() bool
+	// Failed is told what has ended a watch; nil for nobody.
+	Failed func(err error)
 	// Spread overrides the time over which idle agents come back.
 	Spread time.Duration
 
@@ -50,6 +52,9 @@ func (w *Watcher) Run(ctx context.Context, events chan<- Event) {
 		err := w.follow(ctx, events)
 		if err == nil || ctx.Err() != nil {
 			continue
+		}
+		if w.Failed != nil {
+			w.Failed(err)
 		}
 		sleep(ctx, w.delay(ctx, err))
 	}

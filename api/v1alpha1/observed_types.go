@@ -110,6 +110,9 @@ type ObservedPackage struct {
 	// Version installed; empty when absent.
 	// +optional
 	Version string `json:"version,omitempty"`
+	// Expendable says that the owner of the host allows its removal by name, although hosts are held to need it.
+	// +optional
+	Expendable bool `json:"expendable,omitempty"`
 }
 
 // ObservedKubelet is the kubelet's configuration, as far as spec.kubelet.configuration is about it.

@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/refit-dev/refit/cli/install"
 	"github.com/refit-dev/refit/deploy"
@@ -81,6 +83,16 @@ func (o *installOptions) run(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
 	i := &install.Installer{Client: cl, Out: o.out}
+	kube, err := o.kube()
+	if err != nil {
+		return err
+	}
+	if err := o.checkServer(kube); err != nil {
+		return err
+	}
+	if o.part != install.PartWorkload {
+		o.allowAPIPorts(ctx, kube, objects)
+	}
 	if err := o.checkForm(ctx, i, pods); err != nil {
 		return err
 	}
@@ -121,6 +133,30 @@ func (o *installOptions) manifests() (objects, pods []*unstructured.Unstructured
 		return nil, nil, err
 	}
 	return append(objects, pods...), pods, nil
+}
+
+// checkServer asks before anything is applied: an older API server takes some of the objects and refuses others.
+func (o *installOptions) checkServer(kube kubernetes.Interface) error {
+	info, err := kube.Discovery().ServerVersion()
+	if err != nil {
+		return fmt.Errorf("asking the API server which version it is: %w", err)
+	}
+	if err := install.CheckServer(info.GitVersion, o.agent == asDaemonSet); err != nil {
+		return refused{err.Error()}
+	}
+	return nil
+}
+
+// allowAPIPorts lets the coordinator reach the API server of its cluster where the NetworkPolicy as it is shipped does not.
+func (o *installOptions) allowAPIPorts(ctx context.Context, kube kubernetes.Interface, objects []*unstructured.Unstructured) {
+	ports, err := install.APIPorts(ctx, kube)
+	if err != nil {
+		fmt.Fprintf(o.err, "The NetworkPolicy of the coordinator stays as it is shipped, for an API server on port 443 or 6443: %v\n", err)
+		return
+	}
+	for _, port := range install.AllowAPIPorts(objects, ports) {
+		fmt.Fprintf(o.out, "the API server listens on port %d: the NetworkPolicy of the coordinator allows it\n", port)
+	}
 }
 
 // checkForm: whoever updates a cluster with one form of the agents must not take their access away by leaving a flag out.

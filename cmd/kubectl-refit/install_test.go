@@ -2,6 +2,11 @@ package main
 
 import (
 	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -65,5 +70,35 @@ func TestTheFormOfTheAgentsIsSaidInFull(t *testing.T) {
 		require.ErrorContains(t, err, says, args)
 		assert.Equal(t, usage.ExitCode, exitCode(err), args)
 		assert.Empty(t, out.String(), args)
+	}
+}
+
+func TestAnOldAPIServerIsRefusedBeforeAnythingIsApplied(t *testing.T) {
+	for version, agent := range map[string]string{"v1.29.14": "systemd", "v1.30.6": "daemonset"} {
+		var asked []string
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if asked = append(asked, r.Method+" "+r.URL.Path); r.URL.Path != "/version" {
+				http.NotFound(w, r)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"gitVersion": %q}`, version)
+		}))
+		t.Cleanup(server.Close)
+		config := filepath.Join(t.TempDir(), "config")
+		text := fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"x","clusters":[{"name":"x","cluster":{"server":%q}}],"contexts":[{"name":"x","context":{"cluster":"x"}}]}`, server.URL)
+		require.NoError(t, os.WriteFile(config, []byte(text), 0o600))
+		args := []string{"install", "--kubeconfig", config, "--coordinator-image", "refit-coordinator:v1", "--agent", agent}
+		if agent == "daemonset" {
+			args = append(args, "--agent-image", "refit-agent:v1")
+		}
+		var out bytes.Buffer
+		root := newRoot(streams{out: &out, err: &out})
+		root.SetArgs(args)
+		require.ErrorContains(t, root.Execute(), "the API server is "+version)
+		assert.Contains(t, asked, "GET /version")
+		for _, call := range asked {
+			assert.True(t, strings.HasPrefix(call, "GET "), call)
+		}
 	}
 }

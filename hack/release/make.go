@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/refit-dev/refit/hack/release/archive"
 	"github.com/refit-dev/refit/hack/release/chart"
@@ -37,20 +38,31 @@ func (r release) make() error {
 	return nil
 }
 
+// makePackages packs all at once: most of it is compression, by one core each.
 func (r release) makePackages(archs []string) error {
+	var wanted []pack.Package
 	for _, arch := range archs {
 		for _, format := range pack.Formats {
-			p := pack.Package{
+			wanted = append(wanted, pack.Package{
 				Format: format, Arch: arch, Version: r.version, Time: r.at,
 				Deploy: filepath.Join(r.root, "deploy"), Programs: filepath.Join(r.programs, "linux-"+arch),
-			}
-			path, err := p.Write(r.out)
-			if err != nil {
-				return fmt.Errorf("packing the %s for %s: %w", format, arch, err)
-			}
-			fmt.Println(path)
+			})
 		}
 	}
+	paths, errs := make([]string, len(wanted)), make([]error, len(wanted))
+	var all sync.WaitGroup
+	for i, p := range wanted {
+		all.Go(func() {
+			if paths[i], errs[i] = p.Write(r.out); errs[i] != nil {
+				errs[i] = fmt.Errorf("packing the %s for %s: %w", p.Format, p.Arch, errs[i])
+			}
+		})
+	}
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	fmt.Println(strings.Join(paths, "\n"))
 	return nil
 }
 

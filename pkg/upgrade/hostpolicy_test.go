@@ -111,6 +111,34 @@ func TestWhatIsAlwaysRefusedIsAllowedByThePolicyAlone(t *testing.T) {
 	assert.NotEmpty(t, plan(t, in).Steps)
 }
 
+// What the owner lets go of is gone for good: the Machine has its wish and nothing is planned again.
+func TestAHostWithoutWhatItsOwnerLetsGoOfIsUpToDate(t *testing.T) {
+	for name, tc := range map[string]struct {
+		policy     *PolicyFacts
+		version    string
+		expendable bool
+		upToDate   bool
+	}{
+		"it is allowed and gone":  {policyOf(hostpolicy.Policy{Packages: hostpolicy.Packages{Remove: []string{"dropbear"}}}), "", true, true},
+		"it is allowed and there": {policyOf(hostpolicy.Policy{Packages: hostpolicy.Packages{Remove: []string{"dropbear"}}}), "1-1", true, false},
+		"another one is allowed":  {policyOf(hostpolicy.Policy{Packages: hostpolicy.Packages{Remove: []string{"openssh-server"}}}), "", false, false},
+		"there is no policy":      {nil, "", false, false},
+		"the policy is broken":    {&PolicyFacts{Path: hostpolicy.Path, Broken: "line 1"}, "", false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := osInput(v1alpha1.Package{Name: "dropbear", State: v1alpha1.PackageAbsent})
+			in.Facts.Policy = tc.policy
+			if tc.version != "" {
+				in.Facts.Packages.Installed = append(in.Facts.Packages.Installed, InstalledPackage{Name: "dropbear", Version: tc.version})
+			}
+			seen := in.Facts.ObservedOS(in.Spec.OS)
+			assert.Equal(t, []v1alpha1.ObservedPackage{{Name: "dropbear", Version: tc.version, Expendable: tc.expendable}}, seen.Packages)
+			ok, _, message := UpToDate(in.Spec, v1alpha1.MachineStatus{Versions: in.Facts.Versions(), OS: seen})
+			assert.Equal(t, tc.upToDate, ok, message)
+		})
+	}
+}
+
 // The executor judges the same plan by what it reads itself, and says the same.
 func TestAPlanIsJudgedWithoutItsSpec(t *testing.T) {
 	facts := Facts{Packages: PackageFacts{Sources: []SourceFacts{{File: "/etc/apt/sources.list.d/k8s.list", URI: "https://m/v1.36/deb/", SignedBy: "/etc/apt/keyrings/k8s.gpg"}}}}

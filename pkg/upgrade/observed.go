@@ -61,7 +61,8 @@ func (f *Facts) ObservedOS(wanted *v1alpha1.OSSpec) *v1alpha1.ObservedOS {
 		return os
 	}
 	for _, p := range wanted.Packages {
-		os.Packages = append(os.Packages, v1alpha1.ObservedPackage{Name: p.Name, Version: installed[p.Name]})
+		expendable := p.State == v1alpha1.PackageAbsent && isProtected(p.Name, f.OS.Kernel) && f.Policy.rules().Removes(p.Name)
+		os.Packages = append(os.Packages, v1alpha1.ObservedPackage{Name: p.Name, Version: installed[p.Name], Expendable: expendable})
 	}
 	return os
 }

@@ -18,6 +18,8 @@ const (
 	packageCRITools      = "cri-tools"
 	packageKubernetesCNI = "kubernetes-cni"
 	packageRunc          = "runc"
+
+	packageRefit = "refit-agent"
 )
 
 // kubernetesPackages are published together, in one repository per minor.

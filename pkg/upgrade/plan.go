@@ -201,6 +201,7 @@ func (p *planner) after() *Expectation {
 		e.BootIDNot = p.in.Facts.Host.BootID
 	}
 	e.StartSandbox = p.restarted
+	e.Agent = slices.ContainsFunc(p.steps, func(s Step) bool { return s.Kind == StepRestartUnit && s.Unit == unitRefit })
 	e.EtcdMember = p.disturbsMember() && !p.memberDown()
 	return e
 }

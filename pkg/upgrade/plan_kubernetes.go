@@ -10,6 +10,7 @@ import (
 // Units that a plan restarts where facts do not name another.
 const (
 	unitKubelet    = "kubelet.service"
+	unitRefit      = "refit-agent.service"
 	unitContainerd = "containerd.service"
 	unitCRIO       = "crio.service"
 )

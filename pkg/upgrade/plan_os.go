@@ -89,7 +89,16 @@ func (p *planner) osPackages() error {
 	}
 	slices.SortFunc(changes, func(a, b PackageChange) int { return strings.Compare(a.Name, b.Name) })
 	p.install(changes)
+	p.startRefit(changes)
 	return nil
+}
+
+// startRefit has Refit's own new agent started, and judged, before anything else is done. On a host that is planned
+// for without a cluster no agent runs.
+func (p *planner) startRefit(changes []PackageChange) {
+	if !p.in.Standalone && slices.ContainsFunc(changes, func(c PackageChange) bool { return c.Name == packageRefit && c.From != "" && c.To != "" }) {
+		p.add(Step{Kind: StepReloadUnits}, Step{Kind: StepRestartUnit, Unit: unitRefit})
+	}
 }
 
 func (p *planner) osChange(pkg v1alpha1.Package) (PackageChange, error) {

@@ -139,3 +139,19 @@ func TestAHalfConfiguredPackageIsNotInstalled(t *testing.T) {
 	require.Equal(t, "kubelet", f.Packages.Installed[1].Name)
 	assert.False(t, isInstalled(f, "kubelet"))
 }
+
+// The new agent is started by a step, which judges it; no agent runs where a host is planned for without a cluster.
+func TestRefitsOwnPackageStartsItsAgentAnew(t *testing.T) {
+	in := osInput(v1alpha1.Package{Name: "refit-agent", Version: "1.3.0-1"})
+	in.Candidates = append(in.Candidates, offersOf("refit-agent", "1.3.0-1", "1.2.3-1")...)
+	in.Facts.Packages.Installed = append(in.Facts.Packages.Installed, InstalledPackage{Name: "refit-agent", Version: "1.2.3-1"})
+	p := plan(t, in)
+	assert.Equal(t, []string{"Preflight", "InstallPackages refit-agent=1.3.0-1", "ReloadUnits", "RestartUnit refit-agent.service", "Verify"}, outline(p))
+	assert.Equal(t, v1alpha1.DisruptionNone, p.Disruption, "no pod notices")
+	assert.True(t, p.Steps[len(p.Steps)-1].Expect.Agent)
+
+	in.Standalone = true
+	p = plan(t, in)
+	assert.Equal(t, []string{"Preflight", "InstallPackages refit-agent=1.3.0-1", "Verify"}, outline(p))
+	assert.False(t, p.Steps[len(p.Steps)-1].Expect.Agent)
+}

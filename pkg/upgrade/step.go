@@ -153,6 +153,8 @@ type Expectation struct {
 	StartSandbox bool            `json:"startSandbox,omitempty"`
 	// EtcdMember wants the member of etcd on this host to take part again: healthy, with a vote, caught up.
 	EtcdMember bool `json:"etcdMember,omitempty"`
+	// Agent wants Refit's agent to be the one on disk, with an executor that answers, and to be heard by its API server.
+	Agent bool `json:"agent,omitempty"`
 	// KubeletConfiguration must be effective; one without fields wants nothing of Refit's left.
 	KubeletConfiguration *KubeletWish `json:"kubeletConfiguration,omitempty"`
 }

@@ -2,6 +2,7 @@ package upgrade
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
@@ -132,7 +133,7 @@ func outdatedPackages(spec v1alpha1.MachineSpec, status v1alpha1.MachineStatus) 
 	for _, p := range spec.OS.Packages {
 		have, looked := seen[p.Name]
 		switch {
-		case p.State == v1alpha1.PackageAbsent && isProtected(p.Name, kernelOf(status)):
+		case p.State == v1alpha1.PackageAbsent && isProtected(p.Name, kernelOf(status)) && !expendable(p.Name, status):
 			out = append(out, fmt.Sprintf("package %s is wanted absent, and the host needs it", p.Name))
 		case p.State == v1alpha1.PackageAbsent && !looked:
 			out = append(out, fmt.Sprintf("package %s is wanted absent, and it is not known whether it is installed", p.Name))
@@ -145,6 +146,11 @@ func outdatedPackages(spec v1alpha1.MachineSpec, status v1alpha1.MachineStatus) 
 		}
 	}
 	return out
+}
+
+// expendable says that the owner of the host lets go of a package that hosts are held to need.
+func expendable(name string, status v1alpha1.MachineStatus) bool {
+	return status.OS != nil && slices.ContainsFunc(status.OS.Packages, func(p v1alpha1.ObservedPackage) bool { return p.Name == name && p.Expendable })
 }
 
 func kernelOf(status v1alpha1.MachineStatus) string {

@@ -132,11 +132,13 @@ func TestAPackageThatIsNotReportedIsNotTakenForAbsent(t *testing.T) {
 		seen []v1alpha1.ObservedPackage
 		says string
 	}{
-		"reported as absent":       {"telnet", []v1alpha1.ObservedPackage{{Name: "telnet"}}, ""},
-		"not reported":             {"telnet", []v1alpha1.ObservedPackage{{Name: "htop"}}, "package telnet is wanted absent, and it is not known whether it is installed"},
-		"nothing is reported":      {"telnet", nil, "package telnet is wanted absent, and it is not known whether it is installed"},
-		"one that the host needs":  {"openssh-server", []v1alpha1.ObservedPackage{{Name: "openssh-server"}}, "package openssh-server is wanted absent, and the host needs it"},
-		"likewise, not looked for": {"openssh-server", nil, "package openssh-server is wanted absent, and the host needs it"},
+		"reported as absent":            {"telnet", []v1alpha1.ObservedPackage{{Name: "telnet"}}, ""},
+		"not reported":                  {"telnet", []v1alpha1.ObservedPackage{{Name: "htop"}}, "package telnet is wanted absent, and it is not known whether it is installed"},
+		"nothing is reported":           {"telnet", nil, "package telnet is wanted absent, and it is not known whether it is installed"},
+		"one that the host needs":       {"openssh-server", []v1alpha1.ObservedPackage{{Name: "openssh-server"}}, "package openssh-server is wanted absent, and the host needs it"},
+		"likewise, not looked for":      {"openssh-server", nil, "package openssh-server is wanted absent, and the host needs it"},
+		"one that its owner lets go of": {"openssh-server", []v1alpha1.ObservedPackage{{Name: "openssh-server", Version: "1-1", Expendable: true}}, "package openssh-server 1-1 is installed, wanted absent"},
+		"likewise, and it is gone":      {"openssh-server", []v1alpha1.ObservedPackage{{Name: "openssh-server", Expendable: true}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := worker()

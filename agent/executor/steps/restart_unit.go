@@ -26,6 +26,9 @@ func restartUnit(ctx context.Context, r Run) (string, error) {
 	if r.Step.Down {
 		return tryUnit(ctx, r)
 	}
+	if unit == AgentUnit {
+		return restartAgent(ctx, r)
+	}
 	if err := r.Host.Units.Restart(ctx, unit); err != nil {
 		return "", afterFailedJob(ctx, r, fmt.Errorf("restarting %s: %w", unit, err))
 	}
