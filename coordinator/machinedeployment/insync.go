@@ -36,7 +36,7 @@ func ownedFields(m *v1alpha1.Machine) (fields map[string]any, known bool) {
 		if f.Manager != FieldManager || f.Subresource != "" || f.Operation != metav1.ManagedFieldsOperationApply || f.FieldsV1 == nil {
 			continue
 		}
-		if known || json.Unmarshal(f.FieldsV1.Raw, &fields) != nil {
+		if known || json.Unmarshal(f.FieldsV1.GetRawBytes(), &fields) != nil {
 			return nil, false
 		}
 		known = true

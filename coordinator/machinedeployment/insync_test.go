@@ -22,7 +22,7 @@ import (
 
 // ownedBy has a manager own fields of a Machine, as an API server writes it down.
 func ownedBy(manager string, operation metav1.ManagedFieldsOperationType, fields string) metav1.ManagedFieldsEntry {
-	return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
+	return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, FieldsV1: metav1.NewFieldsV1(fields)}
 }
 
 const templateText = `{versions: {kubelet: v1.37.2}, os: {packages: [{name: a, version: "1"}, {name: b, state: Absent}]}, kubelet: {configuration: {maxPods: 200}}}`
