@@ -128,6 +128,11 @@ e2e: build artefacts ## The long enumerations: every write of coordinator and ex
 	REFIT_FLEET=1 REFIT_EXHAUSTIVE=1 go test -v -count=1 -timeout 120m ./test/fault
 	REFIT_FLEET=1 go test -v -count=1 -timeout 30m ./test/packaged
 
+SCHEDULES ?= 10000
+.PHONY: model
+model: ## SCHEDULES (default 10000) random fleets with faults and interleavings, judged by an observer of its own
+	REFIT_SCHEDULES=$(SCHEDULES) go test -v -count=1 -timeout 60m -run TestNoScheduleOfFaultsBreaksARule ./coordinator/simulation
+
 .PHONY: scale
 scale: artefacts ## What grows with the fleet, and drains beside kubectl's: tables of time, requests and memory, against a peer in the same run
 	REFIT_SCALE=1 REFIT_REQUIRE_API=1 go test -v -count=1 -timeout 60m ./test/scale

@@ -56,6 +56,7 @@ type Engine struct {
 	sink     func(Entry)
 	settled  func()           // told when all have looked; for tests
 	again    func(error) bool // whether a controller that met this fault looks again, as it would anywhere else; for tests
+	deposed  func(error)      // told when another coordinator has taken over; for tests
 	err      error
 
 	evictions int
@@ -104,6 +105,7 @@ func newEngine(s Scenario, sink func(Entry)) (*Engine, error) {
 	if e.durations, err = newDurations(s.Spec.Durations, s.Spec.Seed); err != nil {
 		return nil, err
 	}
+	e.deposed = e.fail
 	e.world = newWorld(s.Namespace, func() time.Time { return e.now })
 	e.world.changed = e
 	e.drains, e.book = &drainer{e: e, runs: map[string]*drainRun{}}, &book{e: e, pages: map[types.NamespacedName]*page{}}
@@ -136,7 +138,7 @@ func (e *Engine) employ() error {
 	now := func() time.Time { return e.now }
 	store := &ledger.Store{Live: api, Writer: api, Now: func() metav1.Time { return metav1.NewTime(e.now) }}
 	e.board = &board.Board{Changed: e.boardChanged}
-	deposed := func(err error) { e.fail(err) }
+	deposed := func(err error) { e.deposed(err) }
 	nobody := func(*corev1.Pod) bool { return false }
 	e.machines = &machine.Reconciler{
 		Client: api, Live: api, Nodes: api, Workload: cluster, Ledger: store, Board: e.board, Drains: e.drains,

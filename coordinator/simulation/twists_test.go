@@ -47,6 +47,8 @@ var twistKinds = []twistKind{takenOver, restarted, ledgerDeleted, ledgerRestored
 type twister struct {
 	e       *Engine
 	backups []v1alpha1.Ledger
+	// restarting is the coordinator that leads.
+	restarting bool
 }
 
 func (t *twister) plan(all []twist) {
@@ -83,6 +85,19 @@ func (t *twister) adopt(name string, was *v1alpha1.Machine) {
 	m.UID, m.ResourceVersion, m.Status.Versions = types.UID(name+"-adopted"), "", h.facts.Versions()
 	e.fail(e.addMachine(m))
 	e.hosts[name], h.planning = h, ""
+}
+
+// deposed is what the process of a coordinator does that another one has taken over from: it ends, and begins anew.
+func (t *twister) deposed(error) {
+	if t.restarting {
+		return
+	}
+	t.restarting = true
+	t.e.after(0, func() {
+		t.restarting = false
+		t.e.fail(t.e.employ())
+		t.everybodyLooks()
+	})
 }
 
 func (t *twister) backUp() {
@@ -158,7 +173,7 @@ func (t *twister) everybodyLooks() {
 
 // repeated are the faults after which controllers look again.
 func repeated(err error) bool {
-	return apierrors.IsNotFound(err) || apierrors.IsConflict(err) || errors.Is(err, ledger.ErrChanged) || apierrors.IsAlreadyExists(err)
+	return apierrors.IsNotFound(err) || apierrors.IsConflict(err) || errors.Is(err, ledger.ErrChanged) || errors.Is(err, ledger.ErrDeposed) || apierrors.IsAlreadyExists(err)
 }
 
 // sleeper is a coordinator that does not run, with its caches as they were when it stopped.
