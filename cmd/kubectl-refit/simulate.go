@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -64,6 +65,7 @@ func (o *simulateOptions) run(ctx context.Context) error {
 		return badScenario(err)
 	}
 	p.Start = e.Start()
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // what a large fleet leaves behind is much, and what it keeps is little
 	sum, err := e.Run(ctx)
 	if err != nil {
 		return badScenario(err)

@@ -107,8 +107,22 @@ func (k *keptView) refresh(machines []v1alpha1.Machine, nodes []corev1.Node) {
 	changed = changed || others != k.others || !maps.Equal(patches, k.patches) || !maps.Equal(unknown, k.unknown)
 	k.others, k.patches, k.unknown = others, patches, unknown
 	if changed {
-		k.view = upgrade.NewView(ForPlanner(machines, nodes))
+		k.view = upgrade.NewView(k.fleet(machines, nodes))
 	}
+}
+
+// fleet is ForPlanner, of hosts that are known already.
+func (k *keptView) fleet(machines []v1alpha1.Machine, nodes []corev1.Node) upgrade.Fleet {
+	f := upgrade.Fleet{HopPatch: k.patches, HopUnknown: k.unknown, Hosts: make([]upgrade.HostState, 0, len(machines))}
+	for i := range machines {
+		f.Hosts = append(f.Hosts, k.hosts[machines[i].Name].state)
+	}
+	for i := range nodes {
+		if k.others != "" && k.hosts[nodes[i].Name] == nil {
+			f.Hosts = append(f.Hosts, upgrade.Unmanaged(nodes[i].Name, *stateOfNode(&nodes[i])))
+		}
+	}
+	return f
 }
 
 // look takes in one host, and says whether the planner sees it as another than before.
