@@ -28,6 +28,7 @@ type observer struct {
 	running map[string]string
 	ran     map[string]bool
 	halfway map[string]bool
+	given   map[string]bool // grants that had a place once
 }
 
 // Watch has an engine observed by a test.
@@ -36,7 +37,7 @@ func Watch(t testing.TB, e *Engine) {
 }
 
 func observe(e *Engine, fail func(format string, args ...any)) *observer {
-	o := &observer{e: e, running: map[string]string{}, ran: map[string]bool{}, halfway: map[string]bool{}, wasDown: map[string]bool{}, foreign: map[string]bool{}, away: map[string]int{}, fail: func(format string, args ...any) {
+	o := &observer{e: e, running: map[string]string{}, ran: map[string]bool{}, halfway: map[string]bool{}, given: map[string]bool{}, wasDown: map[string]bool{}, foreign: map[string]bool{}, away: map[string]int{}, fail: func(format string, args ...any) {
 		fail(e.now.Sub(e.start).String()+": "+format, args...)
 	}}
 	o.skewed = o.badSkew() != ""
@@ -63,9 +64,12 @@ func (o *observer) heard(e Entry) {
 	case ActionGone:
 		delete(o.running, e.Machine)
 	case ActionReserve:
-		o.quorum(m)
+		given := o.givenAnew(e.Machine)
+		if given {
+			o.quorum(m)
+		}
 		o.wasDown[e.Machine] = m != nil && o.down(m)
-		if paused(o.e, m) {
+		if given && paused(o.e, m) {
 			o.fail("%s has a place, and it is paused", e.Machine)
 		}
 	case ActionGrant:
@@ -111,6 +115,17 @@ func (o *observer) slotOf(machine string) *v1alpha1.Slot {
 		return nil
 	}
 	return &slots[i]
+}
+
+// givenAnew says that a place is one that was never there before: not one that a backup has put
+// back, nor one that is written again for a host that works already.
+func (o *observer) givenAnew(machine string) bool {
+	slot := o.slotOf(machine)
+	if slot == nil || slot.State != v1alpha1.SlotReserved || o.given[slot.GrantID] {
+		return false
+	}
+	o.given[slot.GrantID] = true
+	return true
 }
 
 // look judges the world when everybody has looked.
