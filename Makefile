@@ -134,7 +134,7 @@ model: ## SCHEDULES (default 10000) random fleets with faults and interleavings,
 	REFIT_SCHEDULES=$(SCHEDULES) go test -v -count=1 -timeout 60m -run TestNoScheduleOfFaultsBreaksARule ./coordinator/simulation
 
 .PHONY: scale
-scale: artefacts ## What grows with the fleet, and drains beside kubectl's: tables of time, requests and memory, against a peer in the same run
+scale: artefacts ## What grows with the fleet, and drains beside kubectl's: tables of time, requests and memory, against a peer in the same run (REFIT_SCALE_MACHINES, _SLOTS, _FOR, _PROFILE)
 	REFIT_SCALE=1 REFIT_REQUIRE_API=1 go test -v -count=1 -timeout 60m ./test/scale
 
 .PHONY: fuzz

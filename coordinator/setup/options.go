@@ -31,6 +31,8 @@ type Options struct {
 	// MetricsAddress and HealthAddress to listen on; 0 turns one off.
 	MetricsAddress string
 	HealthAddress  string
+	// ProfileAddress serves pprof; 0 or empty: none.
+	ProfileAddress string
 	LogLevel       string
 }
 
@@ -45,6 +47,7 @@ func (o *Options) Bind(fs *flag.FlagSet) {
 	fs.DurationVar(&o.LeaseDuration, "lease-duration", 30*time.Second, "how long a leader that is gone keeps the others waiting")
 	fs.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", "address of the metrics; 0 for none")
 	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "address of the health probes; 0 for none")
+	fs.StringVar(&o.ProfileAddress, "pprof-bind-address", "0", "address of Go's profiles, for whoever looks for what a large fleet costs; 0 for none")
 	fs.StringVar(&o.LogLevel, "log-level", "info", "debug, info, warn or error")
 }
 

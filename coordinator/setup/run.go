@@ -147,6 +147,7 @@ func (o *Options) managerOptions(ctx context.Context, log logr.Logger, scheme *r
 		LeaderElectionReleaseOnCancel: true,
 		Metrics:                       metricsserver.Options{BindAddress: o.MetricsAddress},
 		HealthProbeBindAddress:        o.HealthAddress,
+		PprofBindAddress:              o.ProfileAddress,
 		Controller:                    config.Controller{CacheSyncTimeout: cacheSync, ReconciliationTimeout: passTimeout},
 		Client:                        client.Options{FieldOwner: "refit-coordinator"},
 	}

@@ -14,9 +14,33 @@ import (
 const clockTick = 10 * time.Millisecond
 
 // cpu is what the coordinator has used of CPUs so far.
-func (w *fleetWorld) cpu() time.Duration {
+func (w *fleetWorld) cpu() time.Duration { return w.cpuOf(w.coordinator.Process.Pid) }
+
+// usage is what each process has used of CPUs so far; the hosts are this one's.
+type usage struct{ coordinator, apiserver, etcd, hosts time.Duration }
+
+func (w *fleetWorld) usage() usage {
+	apiserver, etcd := w.server.Processes()
+	return usage{w.cpu(), w.cpuOf(apiserver), w.cpuOf(etcd), w.cpuOf(os.Getpid())}
+}
+
+func (u usage) since(before usage) usage {
+	return usage{u.coordinator - before.coordinator, u.apiserver - before.apiserver, u.etcd - before.etcd, u.hosts - before.hosts}
+}
+
+// load is what the machine says of how busy it is.
+func load() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	return strings.Join(strings.Fields(string(text))[:3], " ")
+}
+
+// cpuOf is what a process has used of CPUs so far.
+func (w *fleetWorld) cpuOf(pid int) time.Duration {
 	w.t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", w.coordinator.Process.Pid))
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	require.NoError(w.t, err)
 	_, rest, found := strings.Cut(string(text), ") ")
 	require.True(w.t, found)

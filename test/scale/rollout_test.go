@@ -31,9 +31,10 @@ import (
 
 const (
 	machinesByDefault = 5000
-	untouchedPart     = 20 // one machine in so many is of a pool that is not rolled
-	mostOneAtATime    = 20 // machines that go one at a time, before the budget is widened
-	mostWrites        = 8  // of the coordinator, for each machine of a rollout
+	slotsByDefault    = "10%" // of the machines that are rolled
+	untouchedPart     = 20    // one machine in so many is of a pool that is not rolled
+	mostOneAtATime    = 20    // machines that go one at a time, before the budget is widened
+	mostWrites        = 8     // of the coordinator, for each machine of a rollout
 )
 
 func fleetSize(t *testing.T) int {
@@ -47,13 +48,26 @@ func fleetSize(t *testing.T) int {
 	return n
 }
 
+// atOnce is how many machines of so many go at once: REFIT_SCALE_SLOTS, a number or a percentage.
+func atOnce(t *testing.T, rolled int) (most intstr.IntOrString, count int) {
+	t.Helper()
+	most = intstr.Parse(cmp.Or(os.Getenv("REFIT_SCALE_SLOTS"), slotsByDefault))
+	count, err := intstr.GetScaledValueFromIntOrPercent(&most, rolled, false)
+	require.NoError(t, err)
+	require.Positive(t, count, "REFIT_SCALE_SLOTS is of %d machines", rolled)
+	return most, count
+}
+
 // TestARolloutCostsTheAPIServerAFewWritesAMachine rolls a large fleet of instant hosts on a
-// real API server: first one at a time, then a tenth at a time.
+// real API server: first one at a time, then many at a time. REFIT_SCALE_MACHINES is how many
+// there are, REFIT_SCALE_SLOTS how many go at once, REFIT_SCALE_FOR how long all of it may take,
+// and REFIT_SCALE_PROFILE a file for a profile of the coordinator's CPU.
 func TestARolloutCostsTheAPIServerAFewWritesAMachine(t *testing.T) {
 	w := newFleetWorld(t, apiserver.WithAudit(coordinatorWrites))
 	size := fleetSize(t)
 	others := size / untouchedPart
 	rolled := size - others
+	most, places := atOnce(t, rolled)
 	oneAtATime := min(mostOneAtATime, rolled/10)
 	w.fill(rolled, others)
 	w.play()
@@ -82,29 +96,34 @@ func TestARolloutCostsTheAPIServerAFewWritesAMachine(t *testing.T) {
 	w.await("the next coordinator decides", known+1, w.seen.reservations)
 	startUp := time.Since(restarted)
 
-	// A tenth at a time: what it costs.
-	widened, cpuWide, doneBefore := time.Now(), w.cpu(), w.upToDate("workers")
-	w.budget("workers", intstr.FromString("10%"), newK8s)
-	w.await("machines go a tenth at a time", rolled, func() int { return w.upToDate("workers") })
-	took, cpu := time.Since(widened), cpuFirst+w.cpu()
+	// Many at a time: what it costs.
+	widened, cpuWide, doneBefore, usedBefore := time.Now(), w.cpu(), w.upToDate("workers"), w.usage()
+	w.budget("workers", most, newK8s)
+	profile := w.profile(t)
+	w.await("machines go many at a time", rolled, func() int { return w.upToDate("workers") })
+	took, cpu, used, busy := time.Since(widened), cpuFirst+w.cpu(), w.usage().since(usedBefore), load()
+	profile()
 	w.quiet()
 	peak = max(peak, w.memory("VmHWM"))
 	wideCPU := w.cpu() - cpuWide
 
 	writes := audit.Read(t, w.server.AuditLog()).By(coordinatorUser).Between(from, time.Now())
 	perMachine := tallyWrites(writes)
-	places := rolled / 10
 	_, wide, wideAll := w.seen.latencies(len(w.seen.reserved)/2, len(w.seen.reserved), places)
 
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(out, "%d machines, %d of them rolled; at most %d at once, %d seen at once\n", size, rolled, places, w.seen.most)
+	fmt.Fprintf(out, "%d machines, %d of them rolled; at most %d at once, %d seen at once; load average %s\n", size, rolled, places, w.seen.most, busy)
 	row := func(what, value, against string) { fmt.Fprintf(out, "%s\t%s\t%s\n", what, value, against) }
 	row("memory at rest", fmt.Sprintf("%.0f MiB", idle), fmt.Sprintf("%.1f times the %.0f MiB of JSON of its Machines and Nodes", idle/objects, objects))
 	row("memory at most", fmt.Sprintf("%.0f MiB", peak), fmt.Sprintf("%.1f times", peak/objects))
 	row("taking the fleet on", takenOn.Round(time.Second).String(), fmt.Sprintf("%.1f ms of CPU a machine", milliseconds(cpuTakenOn)/float64(size)))
 	row("start to first place given", startUp.Round(10*time.Millisecond).String(), fmt.Sprintf("%.0f writes of one status", milliseconds(startUp)/milliseconds(roundTrip)))
-	row("rollout, CPU a machine", fmt.Sprintf("%.1f ms", milliseconds(cpu)/float64(rolled)), fmt.Sprintf("%.1f ms of it a tenth at a time", milliseconds(wideCPU)/float64(rolled-doneBefore)))
-	row("rollout, a tenth at a time", took.Round(time.Second).String(), fmt.Sprintf("%.0f machines/s; one status write takes %.1f ms", float64(rolled-doneBefore)/took.Seconds(), milliseconds(roundTrip)))
+	row("rollout, CPU a machine", fmt.Sprintf("%.1f ms", milliseconds(cpu)/float64(rolled)), fmt.Sprintf("%.1f ms many at a time", milliseconds(wideCPU)/float64(rolled-doneBefore)))
+	each := func(d time.Duration) string {
+		return fmt.Sprintf("%.1f ms", milliseconds(d)/float64(rolled-doneBefore))
+	}
+	row("many at a time, CPU a machine", "coordinator "+each(used.coordinator), fmt.Sprintf("API server %s, etcd %s, the played hosts %s", each(used.apiserver), each(used.etcd), each(used.hosts)))
+	row("rollout, many at a time", took.Round(time.Second).String(), fmt.Sprintf("%.1f machines/s; one status write takes %.1f ms", float64(rolled-doneBefore)/took.Seconds(), milliseconds(roundTrip)))
 	latency := func(what string, l []time.Duration) {
 		p50, p99 := percentile(l, 50), percentile(l, 99)
 		row(what, fmt.Sprintf("p50 %s, p99 %s", p50.Round(time.Millisecond), p99.Round(time.Millisecond)),
@@ -112,8 +131,8 @@ func TestARolloutCostsTheAPIServerAFewWritesAMachine(t *testing.T) {
 	}
 	latency("place free to next grant, one at a time", single)
 	latency("host's report to next grant, one at a time", singleAll)
-	latency("place free to next grant, a tenth at a time", wide)
-	latency("host's report to next grant, a tenth at a time", wideAll)
+	latency("place free to next grant, many at a time", wide)
+	latency("host's report to next grant, many at a time", wideAll)
 	total := 0
 	for _, kind := range slices.SortedFunc(maps.Keys(perMachine), func(a, b string) int { return cmp.Compare(perMachine[b], perMachine[a]) }) {
 		row("writes: "+kind, fmt.Sprintf("%.2f a machine", float64(perMachine[kind])/float64(rolled)), strconv.Itoa(perMachine[kind]))
@@ -127,6 +146,7 @@ func TestARolloutCostsTheAPIServerAFewWritesAMachine(t *testing.T) {
 	assert.LessOrEqual(t, w.seen.most, places)
 	assert.LessOrEqual(t, float64(total)/float64(rolled), float64(mostWrites))
 	assert.Empty(t, touched)
+	assert.LessOrEqual(t, perMachine["patch machines"], rolled, "each gets its template once")
 	for _, h := range w.hosts {
 		if runs := h.RanUnder(); strings.HasPrefix(h.Name, "worker-") {
 			require.Len(t, runs, 1, "%s is worked on once", h.Name)

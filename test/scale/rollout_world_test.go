@@ -1,6 +1,7 @@
 package scale
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -67,8 +68,10 @@ type fleetWorld struct {
 	posted sync.Map // what the kubelet of each host said last
 	// AfterWork, if any, is what else a kubelet does when its host has been worked on.
 	seen        *observer
+	ends        time.Time // everything, come what may
 	program     string
 	kubeconfig  string
+	profiles    string // where the coordinator serves them
 	coordinator *exec.Cmd
 }
 
@@ -79,7 +82,10 @@ func newFleetWorld(t *testing.T, options ...apiserver.Option) *fleetWorld {
 		t.Skip("set REFIT_SCALE=1, or run make scale")
 	}
 	ctrl.SetLogger(logr.Discard())
-	w := &fleetWorld{t: t, server: apiserver.Start(t, options...), hosts: map[string]*fakehost.Host{}, seen: newObserver()}
+	w := &fleetWorld{t: t, server: apiserver.Start(t, options...), hosts: map[string]*fakehost.Host{}, seen: newObserver(), ends: time.Now().Add(longest(t)), profiles: "0"}
+	if os.Getenv("REFIT_SCALE_PROFILE") != "" {
+		w.profiles = freeAddress(t)
+	}
 	w.admin = fleetClient(t, w.server.Admin())
 	w.agents = fleetClient(t, w.server.As(t, "agents", "system:masters"))
 	w.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]())
@@ -97,6 +103,14 @@ func newFleetWorld(t *testing.T, options ...apiserver.Option) *fleetWorld {
 	require.NoError(t, err, "%s", out)
 	w.kubeconfig = w.server.WriteKubeconfig(t, dir, coordinatorUser, "system:serviceaccounts")
 	return w
+}
+
+// longest is how long all of a test may take.
+func longest(t *testing.T) time.Duration {
+	t.Helper()
+	d, err := time.ParseDuration(cmp.Or(os.Getenv("REFIT_SCALE_FOR"), "50m"))
+	require.NoError(t, err)
+	return d
 }
 
 func fleetScheme(t *testing.T) *runtime.Scheme {
@@ -241,7 +255,7 @@ func (w *fleetWorld) start() {
 	w.t.Helper()
 	logs, err := os.OpenFile(filepath.Join(filepath.Dir(w.program), "coordinator.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	require.NoError(w.t, err)
-	cmd := exec.Command(w.program, append([]string{"--kubeconfig=" + w.kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=0"}, strings.Fields(os.Getenv("REFIT_SCALE_FLAGS"))...)...)
+	cmd := exec.Command(w.program, append([]string{"--kubeconfig=" + w.kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=0", "--pprof-bind-address=" + w.profiles}, strings.Fields(os.Getenv("REFIT_SCALE_FLAGS"))...)...)
 	cmd.Stdout, cmd.Stderr = logs, logs
 	require.NoError(w.t, cmd.Start())
 	w.coordinator = cmd
@@ -272,7 +286,8 @@ func (w *fleetWorld) upToDate(pool string) int {
 	return n
 }
 
-// await waits as long as something goes on: it fails when nothing has changed for a while.
+// await waits as long as something goes on: it fails when nothing has changed for a while, and
+// when the time for all is over.
 func (w *fleetWorld) await(what string, want int, count func() int) {
 	w.t.Helper()
 	const patience = 3 * time.Minute
@@ -287,8 +302,10 @@ func (w *fleetWorld) await(what string, want int, count func() int) {
 		}
 		if time.Since(told) > 20*time.Second {
 			told = time.Now()
-			w.t.Logf("%s: %d of %d, the coordinator has used %s of CPU", what, n, want, w.cpu().Round(100*time.Millisecond))
+			w.t.Logf("%s: %d of %d, the coordinator has used %s of CPU and %.0f MiB; load average %s",
+				what, n, want, w.cpu().Round(100*time.Millisecond), w.memory("VmRSS"), load())
 		}
+		require.True(w.t, time.Now().Before(w.ends), "%s: the time for all is over at %d of %d: set REFIT_SCALE_FOR to more, or REFIT_SCALE_MACHINES to less", what, n, want)
 		require.Less(w.t, time.Since(since), patience, "%s: nothing goes on at %d of %d", what, n, want)
 		time.Sleep(100 * time.Millisecond)
 	}

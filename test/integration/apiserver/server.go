@@ -32,6 +32,11 @@ type Server struct {
 	admin   *rest.Config
 }
 
+// Processes are the ids of the API server's and etcd's, for whoever asks what they have used.
+func (s *Server) Processes() (apiserver, etcd int) {
+	return s.api.cmd.Process.Pid, s.etcd.cmd.Process.Pid
+}
+
 // Option changes how a server starts.
 type Option func(*Server)
 
