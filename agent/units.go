@@ -3,7 +3,7 @@ package agent
 import "time"
 
 // Units are those whose restart changes what runs on a host.
-var Units = []string{"kubelet.service", "containerd.service", "crio.service"}
+var Units = []string{"kubelet.service", "containerd.service", "crio.service", "etcd.service"}
 
 // calm is how long nothing restarts until a unit counts as calm again.
 const calm = 10 * time.Minute

@@ -13,7 +13,7 @@ import (
 	"github.com/refit-dev/refit/agent/host/hostfake"
 )
 
-var plans = map[string]func(*testing.T) *bench{"worker": worker, "control plane": controlPlane, "reboot": rebooting, "certificates": renewing, "etcd": etcdMember}
+var plans = map[string]func(*testing.T) *bench{"worker": worker, "control plane": controlPlane, "reboot": rebooting, "certificates": renewing, "etcd": etcdMember, "etcd alone": etcdOnly}
 
 // sampled is the distance between the points of a test that has too many for every run.
 // It divides none of the cycles in which points come; `make e2e` has them all.

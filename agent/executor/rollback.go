@@ -71,7 +71,8 @@ func crossed(rec journal.Record) (again upgrade.Step, crossed bool) {
 }
 
 // unitsToRestart are the units whose restart was begun, and the one that was stopped
-// together with the sandboxes.
+// together with the sandboxes. A member of etcd is none: nothing of it has gone back, and it is
+// not restarted without the look at the others that comes before.
 func unitsToRestart(rec journal.Record) []string {
 	var units []string
 	seen := map[string]bool{}
@@ -82,7 +83,7 @@ func unitsToRestart(rec journal.Record) []string {
 		case s.State == journal.StepPending:
 		case s.Kind == upgrade.StepStopSandboxes:
 			stopped = steps.StoppedUnit(rec.Operation.Plan.Steps[i])
-		case s.Kind == upgrade.StepRestartUnit && !seen[unit]:
+		case s.Kind == upgrade.StepRestartUnit && !seen[unit] && !steps.IsEtcd(unit):
 			seen[unit] = true
 			units = append(units, unit)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/refit-dev/refit/agent/host/boot"
 	"github.com/refit-dev/refit/agent/host/controlplane"
 	"github.com/refit-dev/refit/agent/host/etcd"
+	"github.com/refit-dev/refit/agent/host/etcdunit"
 	"github.com/refit-dev/refit/agent/host/facts"
 	"github.com/refit-dev/refit/agent/host/files"
 	"github.com/refit-dev/refit/agent/host/hooks"
@@ -59,16 +60,23 @@ func (o *options) host(ctx context.Context, operation string) steps.Host {
 		Packages: packaged, Sources: packaged, Backups: packaged,
 		Units: manager, Boot: boot.Boot{Root: o.root, Rebooter: manager},
 		Runtime: cri, Kubeadm: admin, Kubelet: kubelet.New(o.root, manager),
-		ControlPlane: control, StaticPods: controlplane.Pods{ControlPlane: control, Runtime: cri}, Etcd: etcd.New(o.root), Facts: o.prober(manager),
+		ControlPlane: control, StaticPods: controlplane.Pods{ControlPlane: control, Runtime: cri}, Etcd: o.etcd(manager), Facts: o.prober(manager),
 		Files: files.Rooted{Root: o.root}, Hooks: hooks.New(o.root), Policy: policy.Policy{Root: o.root},
 		StageDir: packaged.StageDir(), BackupDir: packaged.BackupDir(), HoldPath: facts.HoldPath,
 	}
 }
 
+// etcd of this host, as a static pod or as a unit.
+func (o *options) etcd(units etcdunit.Units) *etcd.Etcd {
+	e := etcd.New(o.root)
+	e.Unit = etcdunit.Finder(units, o.root)
+	return e
+}
+
 // prober looks at this host; etcd is asked by this program only.
 func (o *options) prober(units facts.Units) *facts.Prober {
 	prober := facts.New(o.root, units)
-	prober.Etcd = etcd.New(o.root)
+	prober.Etcd = o.etcd(units)
 	return prober
 }
 

@@ -3,6 +3,7 @@ package preview
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
@@ -28,6 +29,9 @@ func reportedFacts(m *v1alpha1.Machine) upgrade.Facts {
 	}
 	if v := s.Versions; v != nil {
 		versionFacts(&f, v)
+		if v.ControlPlane == nil && v.Etcd != "" {
+			etcdFacts(&f, m, v.Etcd)
+		}
 	}
 	return f
 }
@@ -54,6 +58,35 @@ func versionFacts(f *upgrade.Facts, v *v1alpha1.ObservedVersions) {
 		if runs {
 			install(f, r.Name, parsed.Version.Upstream())
 		}
+	}
+}
+
+// etcdFacts is a member of etcd on a machine without a control plane, and the others as far as it
+// has told of them: all at its own version, for want of theirs.
+func etcdFacts(f *upgrade.Facts, m *v1alpha1.Machine, version string) {
+	f.EtcdUnit = &upgrade.EtcdUnitFacts{Unit: upgrade.UnitEtcd, Active: true, Installed: version}
+	if v, ok := upgrade.ParseRuntime(version); ok {
+		install(f, "etcd-server", v.Version.Upstream())
+	}
+	told := m.Status.Etcd
+	if told == nil {
+		told = &v1alpha1.ObservedEtcd{Members: 1, Quorum: true}
+	}
+	own := upgrade.EtcdMemberFacts{ID: "1", Name: told.Member, Started: true, Healthy: true, Version: version}
+	if own.Name == "" {
+		own.Name = m.Name
+	}
+	f.Etcd = &upgrade.EtcdFacts{Member: own.ID, Quorum: told.Quorum, Members: []upgrade.EtcdMemberFacts{own}}
+	if told.Leader {
+		f.Etcd.Leader = own.ID
+	}
+	unwell := slices.DeleteFunc(slices.Clone(told.Unwell), func(name string) bool { return name == own.Name })
+	for i := 1; i < int(told.Members); i++ {
+		other := upgrade.EtcdMemberFacts{ID: strconv.Itoa(i + 1), Name: fmt.Sprintf("member %d", i+1), Started: true, Healthy: true, Version: version}
+		if i <= len(unwell) {
+			other.Name, other.Healthy, other.Problem = unwell[i-1], false, "its Machine reports so"
+		}
+		f.Etcd.Members = append(f.Etcd.Members, other)
 	}
 }
 
@@ -100,10 +133,33 @@ func after(f upgrade.Facts, t v1alpha1.Target, plan upgrade.Plan) upgrade.Facts 
 		runtime.Running, runtime.Installed, runtime.Stopped = string(r.Version), string(r.Version), false
 		f.Runtime = &runtime
 	}
+	if v := string(t.Etcd); v != "" {
+		etcdAfter(&f, v)
+	}
 	for _, step := range plan.Steps {
 		afterStep(&f, step)
 	}
 	return f
+}
+
+// etcdAfter is the member of a host once it was moved.
+func etcdAfter(f *upgrade.Facts, version string) {
+	if f.EtcdUnit != nil {
+		u := *f.EtcdUnit
+		u.Installed = version
+		f.EtcdUnit = &u
+	}
+	if f.Etcd == nil {
+		return
+	}
+	e := *f.Etcd
+	e.Members = slices.Clone(e.Members)
+	for i := range e.Members {
+		if e.Members[i].ID == e.Member {
+			e.Members[i].Version = version
+		}
+	}
+	f.Etcd = &e
 }
 
 func afterStep(f *upgrade.Facts, step upgrade.Step) {

@@ -67,6 +67,9 @@ func (v *View) allowControlPlane(host HostState, hop Version) *Blocked {
 	if blocked := v.clientsLeft(host, hop); blocked != nil {
 		return blocked
 	}
+	if blocked := v.etcdFirst(host, hop); blocked != nil {
+		return blocked
+	}
 	return v.etcdMembers(host, hop)
 }
 

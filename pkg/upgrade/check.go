@@ -5,8 +5,9 @@ type wanted struct {
 	kubelet, kubeletNow           Version
 	controlPlane, controlPlaneNow Version
 	runtime, runtimeNow           Version
+	etcd, etcdNow                 Version
 	// changes says which of them have something to do.
-	kubeletChanges, controlPlaneChanges, runtimeChanges bool
+	kubeletChanges, controlPlaneChanges, runtimeChanges, etcdChanges bool
 	// config is what is to be effective of spec.kubelet.configuration, and configChanges that it is not.
 	config        KubeletWish
 	configChanges bool
@@ -38,7 +39,7 @@ func (p *planner) check() error {
 
 // work says whether anything is to be done at all.
 func (p *planner) work() bool {
-	return p.want.kubeletChanges || p.want.controlPlaneChanges || p.want.runtimeChanges || p.want.configChanges || p.osPending() || p.securityPending() || p.keptPending() || p.rebootPending() || p.renews()
+	return p.want.kubeletChanges || p.want.controlPlaneChanges || p.want.runtimeChanges || p.want.etcdChanges || p.want.configChanges || p.osPending() || p.securityPending() || p.keptPending() || p.rebootPending() || p.renews()
 }
 
 // recorded says that the host has run the target's set of versions before, next to what stays.

@@ -102,17 +102,3 @@ func (c *ControlFacts) downComponent() string {
 	}
 	return ""
 }
-
-func (p *planner) checkEtcd() error {
-	if p.in.Assignment.Target.Etcd == "" || SameRuntime(string(p.in.Assignment.Target.Etcd), etcdNow(p.in.Facts)) {
-		return nil
-	}
-	return refuse(ReasonEtcdUnsupported, "the target moves a separate etcd member to %s: only a stacked etcd, which moves with versions.controlPlane, is supported; remove spec.versions.etcd", p.in.Assignment.Target.Etcd)
-}
-
-func etcdNow(f Facts) string {
-	if f.Control == nil {
-		return ""
-	}
-	return f.Control.Etcd
-}

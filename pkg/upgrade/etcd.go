@@ -9,6 +9,9 @@ import (
 // fieldEtcd is the field of a Problem that leaves open how the members of etcd are.
 const fieldEtcd = "etcd"
 
+// fieldEtcdUnit is the field of a Problem that leaves open whether etcd runs as a unit.
+const fieldEtcdUnit = "etcdUnit"
+
 // etcdLag is how many entries of etcd's log a member may be behind what the leader had when it was
 // asked before, and still count as caught up: what is on its way at any moment.
 const etcdLag = 100

@@ -27,6 +27,7 @@ type Facts struct {
 	Runtime   *RuntimeFacts   `json:"containerRuntime,omitempty"`
 	Control   *ControlFacts   `json:"controlPlane,omitempty"`
 	Etcd      *EtcdFacts      `json:"etcd,omitempty"`
+	EtcdUnit  *EtcdUnitFacts  `json:"etcdUnit,omitempty"`
 	KubeProxy string          `json:"kubeProxy,omitempty"`
 	Node      *NodeFacts      `json:"node,omitempty"`
 	Packages  PackageFacts    `json:"packages"`

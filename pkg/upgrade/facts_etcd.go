@@ -2,6 +2,16 @@ package upgrade
 
 import "time"
 
+// EtcdUnitFacts is an etcd that runs as a unit of the host; nil where it has none.
+type EtcdUnitFacts struct {
+	Unit   string `json:"unit"`
+	Active bool   `json:"active,omitempty"`
+	// Installed is the version of the program that a restart would start.
+	Installed string `json:"installed,omitempty"`
+	// Endpoint is where its member listens for clients, by what its process was started with.
+	Endpoint string `json:"endpoint,omitempty"`
+}
+
 // EtcdFacts is what the members of an etcd cluster say of themselves and of each other, asked
 // from one host with that host's own certificate.
 type EtcdFacts struct {

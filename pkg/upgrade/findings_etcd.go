@@ -26,10 +26,17 @@ func (p *planner) acceptedOfEtcd() []string {
 	return nil
 }
 
-// etcdHere says that a member of etcd runs on this host.
+// etcdHere says that a member of etcd runs on this host. One that is a unit of a worker is somebody
+// else's: it stores nothing of the cluster.
 func (p *planner) etcdHere() bool {
+	if roles := p.in.Spec.Roles; p.in.Facts.EtcdUnit != nil && len(roles) > 0 && !slices.Contains(roles, v1alpha1.RoleEtcd) && !slices.Contains(roles, v1alpha1.RoleControlPlane) {
+		return false
+	}
 	if e := p.in.Facts.Etcd; e != nil {
 		return !e.elsewhere()
+	}
+	if p.in.Facts.EtcdUnit != nil {
+		return true
 	}
 	c := p.in.Facts.Control
 	return c != nil && (c.Etcd != "" || c.Manifests["etcd"] != "")
@@ -38,7 +45,7 @@ func (p *planner) etcdHere() bool {
 // disturbsMember says that the plan restarts the member on this host: by kubeadm, with the
 // certificates, with the sandboxes, with the kubelet's minor or with the host.
 func (p *planner) disturbsMember() bool {
-	return p.etcdHere() && (p.want.controlPlaneChanges || rank(p.disruption) >= rank(v1alpha1.DisruptionDrain) ||
+	return p.etcdHere() && (p.want.controlPlaneChanges || p.want.etcdChanges || rank(p.disruption) >= rank(v1alpha1.DisruptionDrain) ||
 		slices.ContainsFunc(p.steps, func(s Step) bool { return s.Kind == StepRestartStaticPod && s.Pod == "etcd" }))
 }
 
@@ -55,6 +62,9 @@ func (p *planner) needsEtcd() bool {
 // by that: a runtime or a kubelet that is known to be down, or certificates that are over.
 func (p *planner) memberDown() bool {
 	f := p.in.Facts
+	if f.EtcdUnit != nil { // no runtime and no kubelet has a hand in it
+		return false
+	}
 	return f.Runtime.down() || f.Kubelet.down() || p.renews() && f.Etcd == nil
 }
 
@@ -75,8 +85,11 @@ func (p *planner) guardsEtcd() []Step {
 }
 
 // snapshotsEtcd: one for each hop, by the host that goes first. What kubeadm then does to etcd and to
-// the stored objects cannot be taken back by anything else.
+// the stored objects cannot be taken back by anything else, and no etcd goes back either.
 func (p *planner) snapshotsEtcd() bool {
+	if p.want.etcdChanges {
+		return p.firstOfEtcd()
+	}
 	return p.want.controlPlaneChanges && p.dependsOnEtcd() && p.kubeadmRole() == v1alpha1.KubeadmFirst
 }
 

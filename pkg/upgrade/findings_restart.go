@@ -26,6 +26,12 @@ func (f *Facts) RestartsPending() []string {
 		running, _ := ParseRuntime(r.Running)
 		pending = append(pending, f.otherPackage(r.Name, r.Running, running.Version, runtimePackages[v1alpha1.RuntimeName(r.Name)])...)
 	}
+	if u := f.EtcdUnit; u != nil {
+		running, ok := ParseRuntime(f.etcdVersion())
+		if disk, known := ParseRuntime(u.Installed); ok && known && !disk.Version.Equal(running.Version) {
+			pending = append(pending, fmt.Sprintf("etcd runs %s, %s is installed", running.Version.Raw(), u.Installed))
+		}
+	}
 	return pending
 }
 

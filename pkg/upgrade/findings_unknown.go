@@ -30,6 +30,7 @@ var factsNeeded = []factNeeded{
 	{"controlPlane.manifests", (*planner).movesControlPlane, "a component could have what the new one does not take"},
 	{"controlPlane.unfinished", (*planner).restarts, "an upgrade of the control plane could have been left half done"},
 	{fieldEtcd, (*planner).needsEtcd, "its members could lose their quorum with this host"},
+	{fieldEtcdUnit, (*planner).mayHaveEtcd, "a member of etcd could be restarted that nobody has looked at"},
 	{fieldDeprecatedAPIs, (*planner).takesAPIsAway, "a client could still use an API that goes away"},
 	{"staticPods", (*planner).movesControlPlane, "two manifests could be for one pod"},
 	{"packages", (*planner).movesPackages, "another package manager could be at work"},
@@ -83,6 +84,9 @@ func (p *planner) movesControlPlaneMinor() bool {
 func (p *planner) takesAPIsAway() bool {
 	return p.movesControlPlaneMinor() && !p.ignores(FindingRemovedAPI)
 }
+
+// mayHaveEtcd says that the plan restarts a member of etcd, if there is one: with the host, or for itself.
+func (p *planner) mayHaveEtcd() bool { return p.reboots() || p.want.etcdChanges }
 
 func (p *planner) mayReboot() bool {
 	os := p.in.Spec.OS

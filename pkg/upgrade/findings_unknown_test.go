@@ -108,6 +108,8 @@ var judgedElsewhere = []string{
 	"containerRuntime.running",   // likewise
 	"controlPlane", "containers", // likewise
 	"os",                                                                      // no family of packages: UnsupportedOS
+	"etcdUnit.installed",                                                      // no version: VersionUnknown
+	"etcdUnit.endpoint",                                                       // the member is asked at it, and then it is etcd that is not known
 	"kubelet.installed", "containerRuntime.installed", "kubeadm", "kubeProxy", // what is on disk, or is only reported
 	"containerRuntime.sandboxes",                                              // a number for people
 	"host", "host.hostname", "host.machineID", "host.systemUUID", "os.kernel", // identity is the node's

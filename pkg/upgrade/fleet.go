@@ -117,6 +117,11 @@ func RecordOf(m *v1alpha1.Machine) []v1alpha1.Versions {
 // IsControlPlane says whether the host is to have an API server of the cluster.
 func (h HostState) IsControlPlane() bool { return slices.Contains(h.Roles, v1alpha1.RoleControlPlane) }
 
+// isEtcd says whether the host is to have a member of etcd that is moved for itself.
+func (h HostState) isEtcd() bool {
+	return slices.Contains(h.Roles, v1alpha1.RoleEtcd) && !h.IsControlPlane()
+}
+
 // hasKubelet is false only for hosts that carry etcd and nothing else.
 func (h HostState) hasKubelet() bool {
 	return len(h.Roles) == 0 || slices.ContainsFunc(h.Roles, func(r v1alpha1.Role) bool { return r != v1alpha1.RoleEtcd })

@@ -75,6 +75,9 @@ func JudgedHops(fleet Fleet, judge func(Hop) *Blocked) ([]Hop, map[string]*Block
 		if c := oneIf(b.Managed && b.broken()) - oneIf(a.Managed && a.broken()); c != 0 {
 			return c
 		}
+		if c := oneIf(b.isEtcd()) - oneIf(a.isEtcd()); c != 0 {
+			return c
+		}
 		if c := oneIf(b.APIServer != NoAPIServer) - oneIf(a.APIServer != NoAPIServer); c != 0 {
 			return c
 		}

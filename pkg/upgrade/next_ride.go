@@ -11,8 +11,11 @@ func (n *next) ride() *Blocked {
 		}
 		n.target.ContainerRuntime = r.DeepCopy()
 	}
-	if e := n.wish.Etcd; e != "" && !SameRuntime(string(e), n.host.Versions.Etcd) {
-		n.target.Etcd = e
+	if err := n.etcd(); err != nil {
+		return err
+	}
+	if !n.last {
+		return nil // etcd passes through a minor: what else is pending goes with the last one
 	}
 	n.target.OS = n.host.OSPending
 	n.target.Certificates = n.host.RenewalDue && n.target.ControlPlane == "" // kubeadm upgrade renews them

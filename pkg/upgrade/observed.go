@@ -25,9 +25,7 @@ func (f *Facts) Versions() *v1alpha1.ObservedVersions {
 		v.Kubeadm = orUnknown(f.Kubeadm.Installed)
 	}
 	v.ControlPlane = f.observedControlPlane()
-	if f.Control != nil {
-		v.Etcd = f.Control.Etcd
-	}
+	v.Etcd = f.etcdVersion()
 	if r := f.Runtime; r != nil {
 		v.ContainerRuntime = &v1alpha1.ObservedRuntime{Name: r.Name, Version: orUnknown(r.Running)}
 		if r.Running != "" {

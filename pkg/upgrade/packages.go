@@ -20,6 +20,10 @@ const (
 	packageRunc          = "runc"
 
 	packageRefit = "refit-agent"
+
+	packageEtcdServer = "etcd-server"
+	packageEtcd       = "etcd"
+	packageEtcdClient = "etcd-client"
 )
 
 // kubernetesPackages are published together, in one repository per minor.
@@ -31,13 +35,16 @@ var runtimePackages = map[v1alpha1.RuntimeName][]string{
 	v1alpha1.RuntimeCRIO:       {packageCRIO},
 }
 
+// etcdPackages are those that etcd may be installed from, the one with the server first. They move together.
+var etcdPackages = []string{packageEtcdServer, packageEtcd, packageEtcdClient}
+
 // ManagedPackages are the package names that facts must cover for a machine, apart from those in its spec.
 func ManagedPackages() []string {
 	names := slices.Clone(kubernetesPackages)
 	for _, of := range runtimePackages {
 		names = append(names, of...)
 	}
-	names = append(names, Helpers...)
+	names = append(append(names, etcdPackages...), Helpers...)
 	slices.Sort(names)
 	return names
 }
@@ -58,6 +65,9 @@ func packagesWanted(facts Facts, target v1alpha1.Target, spec v1alpha1.MachineSp
 	if r := target.ContainerRuntime; r != nil && r.Version != "" {
 		names = append(names, installedOf(facts, runtimePackages[r.Name])...)
 		names = append(names, packageRunc)
+	}
+	if target.Etcd != "" {
+		names = append(names, installedOf(facts, etcdPackages)...)
 	}
 	names = append(names, osNames(target, spec)...)
 	slices.Sort(names)

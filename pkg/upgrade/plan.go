@@ -53,6 +53,7 @@ type PlanInput struct {
 //	OS packages
 //	package sources, kubeadm, kubeadm upgrade   (control plane, kubelet configuration)
 //	certificates, static pods                   (where kubeadm upgrade has not renewed them)
+//	etcd                                        (of a host without a control plane)
 //	sandboxes stopped, runtime                  (before the kubelet that will use it)
 //	kubelet, kubectl, the kubelet's configuration
 //	reboot, verify, post-apply hooks
@@ -63,7 +64,7 @@ func NewPlan(in PlanInput) (Plan, error) {
 	if err := p.check(); err != nil {
 		return Plan{}, err
 	}
-	for _, part := range []func() error{p.osPackages, p.sources, p.kubeadm, p.certificates, p.runtime, p.kubelet, p.keep, p.reboot, p.pendingRestarts, p.withinPolicy, p.preflight} {
+	for _, part := range []func() error{p.osPackages, p.sources, p.kubeadm, p.certificates, p.etcd, p.runtime, p.kubelet, p.keep, p.reboot, p.pendingRestarts, p.withinPolicy, p.preflight} {
 		if err := part(); err != nil {
 			return Plan{}, err
 		}
@@ -95,7 +96,7 @@ type planner struct {
 	restarted      bool
 	// starts are the versions that the plan's restarts start from what is on disk already;
 	// "" where what runs, or what the plan brings, is what starts.
-	starts struct{ kubelet, runtime string }
+	starts struct{ kubelet, runtime, etcd string }
 }
 
 func newPlanner(in PlanInput) *planner {
@@ -184,9 +185,13 @@ func (p *planner) after() *Expectation {
 	e := p.observed()
 	e.Packages = p.namedChanges()
 	e.Kubelet, e.Runtime = firstOf(p.starts.kubelet, e.Kubelet), firstOf(p.starts.runtime, e.Runtime)
+	e.Etcd = firstOf(p.starts.etcd, e.Etcd)
 	t := p.in.Assignment.Target
 	if t.Kubelet != "" {
 		e.Kubelet = string(t.Kubelet)
+	}
+	if p.want.etcd.Known() {
+		e.Etcd = p.want.etcd.Upstream()
 	}
 	if t.ControlPlane != "" {
 		e.ControlPlane = string(t.ControlPlane)
@@ -200,7 +205,7 @@ func (p *planner) after() *Expectation {
 	if p.disruption == v1alpha1.DisruptionReboot {
 		e.BootIDNot = p.in.Facts.Host.BootID
 	}
-	e.StartSandbox = p.restarted
+	e.StartSandbox = p.restarted && !p.etcdAlone()
 	e.Agent = slices.ContainsFunc(p.steps, func(s Step) bool { return s.Kind == StepRestartUnit && s.Unit == unitRefit })
 	e.EtcdMember = p.disturbsMember() && !p.memberDown()
 	return e
@@ -224,6 +229,9 @@ func (p *planner) observed() *Expectation {
 	}
 	if f.Control != nil && known(ParseKubernetes(f.Control.APIServer)) {
 		e.ControlPlane = f.Control.APIServer
+	}
+	if f.EtcdUnit != nil && p.etcdHere() && known(ParseRelease(f.etcdVersion())) {
+		e.Etcd = f.etcdVersion()
 	}
 	if f.Runtime != nil {
 		if _, ok := ParseRuntime(f.Runtime.Running); ok {

@@ -40,7 +40,7 @@ func (p *planner) sources() error {
 }
 
 func (p *planner) packagesMove() bool {
-	return p.want.kubeletChanges || p.want.controlPlaneChanges || p.want.runtimeChanges || p.osPending()
+	return p.want.kubeletChanges || p.want.controlPlaneChanges || p.want.runtimeChanges || p.want.etcdChanges || p.osPending()
 }
 
 // kubeadm installs the kubeadm of the target and lets it upgrade the control plane, or a worker's kubelet configuration.

@@ -53,6 +53,9 @@ func fieldOf(name string) string {
 			return "spec.versions.containerRuntime"
 		}
 	}
+	if name == packageEtcdServer || name == packageEtcd { // the client is a tool that other hosts have too
+		return "spec.versions.etcd"
+	}
 	return ""
 }
 

@@ -34,6 +34,7 @@ const (
 	ReasonWaitingForKubelets      = "WaitingForKubelets"
 	ReasonEtcdUnsupported         = "EtcdUnsupported"
 	ReasonEtcdMinorSkipped        = "EtcdMinorSkipped"
+	ReasonWaitingForEtcd          = "WaitingForEtcd"
 	ReasonRestartPending          = "RestartPending"
 	ReasonDriftReported           = "DriftReported"
 	ReasonRebootStays             = "RebootStays"

@@ -70,7 +70,31 @@ func (p *planner) pendingRestarts() error {
 	if err := p.kubeletStarts(); err != nil {
 		return err
 	}
-	return p.runtimeStarts()
+	if err := p.runtimeStarts(); err != nil {
+		return err
+	}
+	return p.etcdStarts()
+}
+
+// etcdStarts judges a restart of the member of this host that brings it nothing: what is on disk
+// runs then, and another minor is for a plan of its own.
+func (p *planner) etcdStarts() error {
+	u := p.in.Facts.EtcdUnit
+	if u == nil || p.want.etcdChanges || !p.etcdHere() || !restarts(p.steps, p.etcdUnit()) {
+		return nil
+	}
+	running, known := ParseRuntime(p.in.Facts.etcdVersion())
+	disk, ok := ParseRuntime(u.Installed)
+	switch {
+	case !known || running.Version.Equal(disk.Version):
+		return nil // a member that says nothing is judged as such
+	case !ok:
+		return wait(ReasonVersionUnknown, "etcd of this host runs %s, and it is not known what %s would start%s: see which program %s starts", running.Version.Raw(), p.restartWords(), p.problem(fieldEtcdInstalled), u.Unit)
+	case disk.Version.SameMinor(running.Version) && running.Version.LessThan(disk.Version):
+		p.starts.etcd = disk.Version.Upstream()
+		return nil
+	}
+	return wait(ReasonRestartPending, "etcd of this host runs %s, but %s is on disk, and %s would start it: bring its package back to %s on the host, or set spec.versions.etcd to %s", running.Version.Raw(), disk.Version.Raw(), p.restartWords(), running.Version.Upstream(), disk.Version)
 }
 
 func (p *planner) kubeletStarts() error {

@@ -40,14 +40,15 @@ func (r CandidateRequest) Likely() (CandidateRequest, bool) {
 }
 
 // Names of package sources that are published per minor: that of kubelet and kubeadm, and
-// that of CRI-O, whose minor is its own.
+// those of CRI-O and etcd, whose minors are their own.
 const (
 	SourceKubernetes = "kubernetes"
 	SourceCRIO       = "cri-o"
+	SourceEtcd       = "etcd"
 )
 
 // sourcePackages are the packages that a source of such a name offers.
-var sourcePackages = map[string][]string{SourceKubernetes: kubernetesPackages, SourceCRIO: {packageCRIO}}
+var sourcePackages = map[string][]string{SourceKubernetes: kubernetesPackages, SourceCRIO: {packageCRIO}, SourceEtcd: etcdPackages}
 
 // minorPlaceholder stands for the minor of the hop in a source's URI.
 const minorPlaceholder = "{minor}"
@@ -132,6 +133,10 @@ func installedCRIO(facts Facts) Version {
 
 // sourceMinor is the minor of a source of some name on a hop.
 func sourceMinor(facts Facts, target v1alpha1.Target, name string) string {
+	if name == SourceEtcd {
+		v, _ := ParseRelease(firstOf(string(target.Etcd), facts.Versions().Etcd))
+		return v.Minor()
+	}
 	if name == SourceCRIO {
 		if r := target.ContainerRuntime; r != nil && r.Name == v1alpha1.RuntimeCRIO {
 			if v, ok := ParseRelease(string(r.Version)); ok {

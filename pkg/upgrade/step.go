@@ -147,6 +147,7 @@ type Expectation struct {
 	ControlPlane string          `json:"controlPlane,omitempty"`
 	RuntimeName  string          `json:"runtimeName,omitempty"`
 	Runtime      string          `json:"runtime,omitempty"`
+	Etcd         string          `json:"etcd,omitempty"` // of the member on this host, as it says itself
 	Packages     []PackageChange `json:"packages,omitempty"`
 	BootIDNot    string          `json:"bootIDNot,omitempty"`
 	BootID       string          `json:"bootID,omitempty"` // Preflight: the plan was made in this boot

@@ -12,6 +12,8 @@ type View struct {
 	// control are the hosts with an API server, by whatever sign, by name.
 	control []HostState
 	api     map[string]Version
+	// etcd are the hosts with a member of etcd and without a control plane, by name.
+	etcd []HostState
 	// unread says why the API servers of the fleet are not known, when they are not.
 	unread *Blocked
 	// kubelets are the hosts of each kubelet minor, and deaf those whose kubelet is not understood.
@@ -32,9 +34,13 @@ func NewView(f Fleet) *View {
 		if h.APIServer != NoAPIServer {
 			v.control = append(v.control, h)
 		}
+		if h.isEtcd() {
+			v.etcd = append(v.etcd, h)
+		}
 		v.addKubelet(h)
 	}
 	slices.SortFunc(v.control, func(a, b HostState) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(v.etcd, func(a, b HostState) int { return strings.Compare(a.Name, b.Name) })
 	v.readAPIServers()
 	return v
 }
@@ -75,6 +81,11 @@ func (v *View) replace(old, now HostState) {
 		delete(v.kubelets[version.ordinal()].hosts, old.Name)
 	}
 	v.addKubelet(now)
+	for i := range v.etcd {
+		if v.etcd[i].Name == now.Name {
+			v.etcd[i] = now
+		}
+	}
 	if now.APIServer == NoAPIServer {
 		return
 	}

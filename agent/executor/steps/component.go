@@ -18,6 +18,7 @@ const (
 	otherUnit component = iota
 	kubelet
 	containerRuntime
+	etcdMember
 )
 
 func componentOf(unit string) component {
@@ -26,6 +27,8 @@ func componentOf(unit string) component {
 		return kubelet
 	case "containerd", "crio", "cri-o":
 		return containerRuntime
+	case "etcd":
+		return etcdMember
 	}
 	return otherUnit
 }
@@ -54,6 +57,8 @@ func runs(ctx context.Context, h *Host, unit string, want upgrade.Expectation) e
 		return kubeletRuns(ctx, h, want.Kubelet)
 	case containerRuntime:
 		return runtimeRuns(ctx, h, want.RuntimeName, want.Runtime)
+	case etcdMember:
+		return etcdRuns(ctx, h, want.Etcd)
 	}
 	return nil
 }
@@ -105,6 +110,9 @@ func controlPlaneRuns(ctx context.Context, h *Host, want string) error {
 	}
 	return nil
 }
+
+// IsEtcd says whether a unit is that of a member of etcd.
+func IsEtcd(unit string) bool { return componentOf(unit) == etcdMember }
 
 // IsRuntime says whether a unit is that of a container runtime.
 func IsRuntime(unit string) bool { return componentOf(unit) == containerRuntime }

@@ -32,6 +32,25 @@ func etcdNow(ctx context.Context, h *Host) (upgrade.EtcdFacts, error) {
 	return *facts, nil
 }
 
+// etcdRuns says that the member on this host is of a version, as it says itself.
+func etcdRuns(ctx context.Context, h *Host, want string) error {
+	if want == "" {
+		return nil
+	}
+	facts, err := etcdNow(ctx, h)
+	if err != nil {
+		return err
+	}
+	own := facts.Own()
+	switch {
+	case own == nil || own.Version == "":
+		return fail(upgrade.FindingEtcdUnhealthy, "the member of etcd on this host does not say its version: see that it runs and is in the list of members")
+	case !upgrade.SameRuntime(own.Version, want):
+		return fail("EtcdVersionMismatch", "the member of etcd on this host runs %s, wanted %s", own.Version, want)
+	}
+	return nil
+}
+
 // etcdMemberIs waits for nobody: verify looks again until its time is up.
 func etcdMemberIs(ctx context.Context, h *Host, want bool) error {
 	if !want {

@@ -96,6 +96,9 @@ func describe(changes []upgrade.PackageChange) string {
 
 // capturePackages plans the way back from what is installed now, with the files kept for it.
 func capturePackages(ctx context.Context, r Run) (journal.Undo, error) {
+	if r.Step.Irreversible != "" {
+		return journal.Undo{None: "what was installed of " + strings.Join(names(r.Step.Packages), ", ") + " stays: " + r.Step.Irreversible}, nil
+	}
 	now, err := query(ctx, r.Host, names(r.Step.Packages))
 	if err != nil {
 		return journal.Undo{}, err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/refit-dev/refit/agent/host/waiting"
+	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
@@ -90,6 +91,7 @@ func answering(f upgrade.Facts, want *upgrade.Expectation) error {
 		{"kubelet", runningKubelet(f), want.Kubelet},
 		{"container runtime", runningRuntime(f), want.Runtime},
 		{"API server", runningAPIServer(f), want.ControlPlane},
+		{"member of etcd", runningEtcd(f), want.Etcd},
 	} {
 		if c.want != "" && c.got == "" {
 			return fail("HostChanged", "the %s does not say what it runs, the plan was made for %s%s: see that it is up, then a new plan is needed", c.what, c.want, problems(f))
@@ -128,6 +130,7 @@ func asPlanned(ctx context.Context, r Run, f upgrade.Facts, want upgrade.Expecta
 		{"kubelet", runningKubelet(f), want.Kubelet, upgrade.SameKubernetes},
 		{"container runtime", runningRuntime(f), want.Runtime, upgrade.SameRuntime},
 		{"API server", runningAPIServer(f), want.ControlPlane, upgrade.SameKubernetes},
+		{"member of etcd", runningEtcd(f), want.Etcd, upgrade.SameRuntime},
 	} {
 		if c.want != "" && !c.same(c.got, c.want) {
 			return fail("HostChanged", "the running %s is %q, the plan was made for %s%s: a new plan is needed", c.what, c.got, c.want, problems(f))
@@ -185,6 +188,13 @@ func runningAPIServer(f upgrade.Facts) string {
 		return ""
 	}
 	return f.Control.APIServer
+}
+
+func runningEtcd(f upgrade.Facts) string {
+	if version := f.Versions().Etcd; version != v1alpha1.Unknown {
+		return version
+	}
+	return ""
 }
 
 // staged says that every file the plan installs is there and is the one that was planned.

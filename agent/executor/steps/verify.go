@@ -102,6 +102,9 @@ func componentsAre(ctx context.Context, h *Host, want upgrade.Expectation) error
 	if err := controlPlaneRuns(ctx, h, want.ControlPlane); err != nil {
 		return err
 	}
+	if err := etcdRuns(ctx, h, want.Etcd); err != nil {
+		return err
+	}
 	return etcdMemberIs(ctx, h, want.EtcdMember)
 }
 

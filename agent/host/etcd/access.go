@@ -1,12 +1,14 @@
 package etcd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/refit-dev/refit/agent/host/controlplane"
@@ -22,13 +24,14 @@ type Access struct {
 	CA, Cert, Key string
 }
 
-// pairs are the certificates that a host with a member of kubeadm's has for asking it, the
-// one made for that first.
-var pairs = []string{"/etc/kubernetes/pki/etcd/healthcheck-client", "/etc/kubernetes/pki/apiserver-etcd-client"}
+// pairs are the certificates that a host with a member may have for asking it, the one made for
+// that first. One for Refit is there where the host's owner has put it: the certificate of a
+// server may not be good for a client.
+var pairs = []string{"/etc/refit/etcd-client", "/etc/kubernetes/pki/etcd/healthcheck-client", "/etc/kubernetes/pki/apiserver-etcd-client"}
 
 // Access is found in what the host runs: a static pod of etcd, a unit of etcd, or an API
 // server that names an etcd elsewhere. Nil says that this host has no etcd to ask.
-func (e *Etcd) Access() (*Access, error) {
+func (e *Etcd) Access(ctx context.Context) (*Access, error) {
 	control := controlplane.New(e.Root)
 	if flag, there, err := control.Flags("etcd"); there || err != nil {
 		if err != nil {
@@ -36,25 +39,39 @@ func (e *Etcd) Access() (*Access, error) {
 		}
 		return e.member(flag)
 	}
-	if e.Unit != nil {
-		if flag, err := e.Unit(); flag != nil || err != nil {
-			if err != nil {
-				return nil, fmt.Errorf("looking where etcd listens: %w", err)
-			}
-			return e.member(flag)
-		}
-	}
 	flag, there, err := control.Flags("kube-apiserver")
 	if err != nil {
 		return nil, fmt.Errorf("looking for the etcd of the API server: %w", err)
 	}
-	if !there || flag("etcd-servers") == "" {
+	elsewhere := there && flag("etcd-servers") != ""
+	unit, err := e.unit(ctx)
+	switch {
+	case err != nil && !elsewhere:
+		return nil, fmt.Errorf("looking where etcd listens: %w", err)
+	case unit != nil && (!elsewhere || serves(unit, words(flag("etcd-servers")))):
+		return e.member(unit)
+	case !elsewhere:
 		return nil, nil // nothing here stores in an etcd, and that is known
 	}
 	return &Access{
 		Endpoints: words(flag("etcd-servers")),
 		CA:        flag("etcd-cafile"), Cert: flag("etcd-certfile"), Key: flag("etcd-keyfile"),
 	}, nil
+}
+
+func (e *Etcd) unit(ctx context.Context) (func(string) string, error) {
+	if e.Unit == nil {
+		return nil, nil
+	}
+	return e.Unit(ctx)
+}
+
+// serves says that the member is one of those that the API server of its host stores in, and
+// not somebody else's that happens to be there.
+func serves(unit func(string) string, servers []string) bool {
+	return slices.ContainsFunc(append(words(unit("advertise-client-urls")), words(unit("listen-client-urls"))...), func(url string) bool {
+		return slices.Contains(servers, url)
+	})
 }
 
 // member is the way to a member that runs here, by its own flags.

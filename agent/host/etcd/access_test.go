@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,9 +58,11 @@ func TestTheWayToEtcdIsFoundInWhatTheHostRuns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := host(t, tc.files)
 			if tc.unit != nil {
-				e.Unit = func() (func(string) string, error) { return func(name string) string { return tc.unit[name] }, nil }
+				e.Unit = func(context.Context) (func(string) string, error) {
+					return func(name string) string { return tc.unit[name] }, nil
+				}
 			}
-			a, err := e.Access()
+			a, err := e.Access(t.Context())
 			require.NoError(t, err)
 			assert.Equal(t, tc.want, a)
 		})
@@ -68,9 +71,42 @@ func TestTheWayToEtcdIsFoundInWhatTheHostRuns(t *testing.T) {
 
 func TestAManifestThatCannotBeReadIsNoHostWithoutEtcd(t *testing.T) {
 	e := host(t, map[string]string{"/etc/kubernetes/manifests/etcd.yaml": "{"})
-	_, err := e.Access()
+	_, err := e.Access(t.Context())
 	require.ErrorContains(t, err, "etcd.yaml")
 	e = host(t, map[string]string{"/etc/kubernetes/manifests/etcd.yaml": pod("etcd", "--name=cp1")})
-	_, err = e.Access()
+	_, err = e.Access(t.Context())
 	require.ErrorContains(t, err, "listen-client-urls")
+}
+
+func TestAUnitBesideAnAPIServerCountsWhereTheAPIServerStoresInIt(t *testing.T) {
+	const pki = "/etc/kubernetes/manifests/kube-apiserver.yaml"
+	servers := map[string]string{pki: pod("kube-apiserver", "--etcd-servers=https://10.0.0.7:2379,https://10.0.0.8:2379")}
+	for name, tc := range map[string]struct {
+		listens string
+		member  bool
+	}{
+		"one of those that it names": {"https://127.0.0.1:2379,https://10.0.0.8:2379", true},
+		"somebody else's":            {"https://127.0.0.1:2379", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := host(t, servers)
+			e.Unit = func(context.Context) (func(string) string, error) {
+				return func(name string) string { return map[string]string{"listen-client-urls": tc.listens}[name] }, nil
+			}
+			a, err := e.Access(t.Context())
+			require.NoError(t, err)
+			assert.Equal(t, tc.member, a.Member)
+		})
+	}
+	t.Run("one that cannot be looked at hides no etcd elsewhere", func(t *testing.T) {
+		e := host(t, servers)
+		e.Unit = func(context.Context) (func(string) string, error) { return nil, assert.AnError }
+		a, err := e.Access(t.Context())
+		require.NoError(t, err)
+		assert.Len(t, a.Endpoints, 2)
+		e = host(t, nil)
+		e.Unit = func(context.Context) (func(string) string, error) { return nil, assert.AnError }
+		_, err = e.Access(t.Context())
+		require.ErrorIs(t, err, assert.AnError)
+	})
 }

@@ -23,8 +23,8 @@ const Dir = "/var/lib/refit/etcd"
 // Etcd is the etcd of the host under Root.
 type Etcd struct {
 	Root string
-	// Unit are the flags of an etcd that runs as a unit of this host; nil where none does.
-	Unit func() (flag func(name string) string, err error)
+	// Unit are the flags of an etcd that runs as a unit of this host; nil where none does. See package etcdunit.
+	Unit func(ctx context.Context) (flag func(name string) string, err error)
 	// Timeout of one question.
 	Timeout time.Duration
 	// Now is the clock of snapshots.

@@ -13,7 +13,7 @@ func (e *Etcd) MoveLeader(ctx context.Context, to string) error {
 	if err != nil {
 		return fmt.Errorf("%q is no id of a member of etcd", to)
 	}
-	a, err := e.Access()
+	a, err := e.Access(ctx)
 	if err != nil {
 		return err
 	}

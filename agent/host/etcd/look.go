@@ -21,7 +21,7 @@ import (
 // Look asks every member at its own endpoint. Nil says that this host has no etcd. What one
 // member does not say is said of it; the error is for when no list of members came.
 func (e *Etcd) Look(ctx context.Context) (*upgrade.EtcdFacts, error) {
-	a, err := e.Access()
+	a, err := e.Access(ctx)
 	if err != nil || a == nil {
 		return nil, err
 	}

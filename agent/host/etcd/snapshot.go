@@ -39,7 +39,7 @@ func (e *Etcd) Snapshot(ctx context.Context, operation string) (upgrade.EtcdSnap
 	if taken, err := e.Verify(path); err == nil {
 		return taken, nil
 	}
-	a, err := e.Access()
+	a, err := e.Access(ctx)
 	if err != nil {
 		return upgrade.EtcdSnapshot{}, err
 	}

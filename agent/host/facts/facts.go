@@ -29,6 +29,7 @@ const probeTimeout = 45 * time.Second
 var Packages = []string{
 	"kubelet", "kubeadm", "kubectl", "kubernetes-cni", "cri-tools",
 	"containerd", "containerd.io", "runc", "cri-o",
+	"etcd", "etcd-server", "etcd-client",
 }
 
 // Units tells the state of units.
@@ -106,6 +107,7 @@ var probes = []probe{
 	{"containerRuntime", (*gathering).runtime},
 	{"containers", (*gathering).listContainers},
 	{"controlPlane", (*gathering).controlPlane},
+	{"etcdUnit", (*gathering).etcdUnit},
 	{"etcd", (*gathering).etcd},
 	{"staticPods", (*gathering).staticPods},
 	{"kubeProxy", (*gathering).kubeProxy},

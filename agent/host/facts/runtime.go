@@ -102,7 +102,7 @@ func programVersion(output string) (string, error) {
 			return word, nil
 		}
 	}
-	return "", fmt.Errorf("asking the runtime's program for its version: no version in %q", command.Tail(output, 200))
+	return "", fmt.Errorf("asking a program for its version: no version in %q", command.Tail(output, 200))
 }
 
 func (g *gathering) listContainers(ctx context.Context) error {

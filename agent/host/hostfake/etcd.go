@@ -20,6 +20,27 @@ func (h *Host) WithEtcd(members int) *Host {
 	return h
 }
 
+// WithEtcdPackage makes the member on this host one that is a package with its unit, of a version.
+func (h *Host) WithEtcdPackage(version string) *Host {
+	h.Packages[etcdPackage] = Package{Version: version + "-1", State: installed}
+	h.Active[upgrade.UnitEtcd] = true
+	for i := range h.Etcd.Members {
+		h.Etcd.Members[i].Version = version
+	}
+	return h
+}
+
+const etcdPackage = "etcd-server"
+
+// startEtcd is what a member does that is a package: it runs what is on disk.
+func (h *Host) startEtcd() {
+	for i := range h.Etcd.Members {
+		if m := &h.Etcd.Members[i]; m.ID == h.Etcd.Member {
+			m.Version = h.onDisk(etcdPackage)
+		}
+	}
+}
+
 type etcd struct{ h *Host }
 
 // members as they are now.

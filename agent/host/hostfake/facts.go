@@ -33,6 +33,9 @@ func (f facts) read() upgrade.Facts {
 			Scheduler: h.Pods["kube-scheduler"], Etcd: h.Pods["etcd"],
 		}
 	}
+	if pkg, packaged := h.Packages[etcdPackage]; packaged {
+		out.EtcdUnit = &upgrade.EtcdUnitFacts{Unit: upgrade.UnitEtcd, Active: h.Active[upgrade.UnitEtcd], Installed: upstream(pkg.Version)}
+	}
 	if h.Etcd != nil {
 		seen := f.h.members()
 		out.Etcd = &seen

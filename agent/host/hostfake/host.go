@@ -104,6 +104,16 @@ func New(kubernetes, containerd string) *Host {
 	return h
 }
 
+// NewEtcd is a host with a member of etcd of a version, as a package, and nothing of Kubernetes.
+func NewEtcd(version string, members int) *Host {
+	h := New("", "")
+	h.State = State{
+		BootID: "boot-1", Packages: map[string]Package{}, Sources: map[string]string{}, Files: map[string]File{}, Active: map[string]bool{},
+		Manifests: map[string]string{}, Pods: map[string]string{}, Containers: map[string]int{}, Loaded: map[string]string{}, Effects: map[string]int{},
+	}
+	return h.WithEtcd(members).WithEtcdPackage(version)
+}
+
 // WithControlPlane makes the host run static pods.
 func (h *Host) WithControlPlane(version string) *Host {
 	for _, c := range components {
@@ -229,7 +239,12 @@ func (h *Host) restart() {
 	}
 	h.Sandboxes, h.SandboxRuntime, h.Pods = 0, "", map[string]string{}
 	for _, unit := range []string{"containerd.service", "kubelet.service"} {
-		h.start(unit)
+		if _, packaged := h.Packages[strings.TrimSuffix(unit, ".service")]; packaged {
+			h.start(unit)
+		}
+	}
+	if _, packaged := h.Packages[etcdPackage]; packaged {
+		h.start(upgrade.UnitEtcd)
 	}
 }
 
@@ -257,6 +272,8 @@ func (h *Host) start(unit string) {
 		h.readDropIns()
 	case "containerd.service":
 		h.State.Runtime = h.onDisk("containerd")
+	case upgrade.UnitEtcd:
+		h.startEtcd()
 	}
 	h.startPods()
 }
