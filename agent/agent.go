@@ -23,6 +23,11 @@ type API interface {
 	ApplyStatus(ctx context.Context, status v1alpha1.MachineStatus, resourceVersion string) (*v1alpha1.Machine, error)
 }
 
+// Heartbeat is the Lease of a host for which no kubelet speaks.
+type Heartbeat interface {
+	Renew(ctx context.Context, now time.Time) error
+}
+
 // Executor is what the agent asks of its host.
 type Executor interface {
 	planning.Executor
@@ -47,6 +52,8 @@ type Deps struct {
 	PackageLock func() (*upgrade.LockFacts, error)
 	// LockReleased closes its channel once a holder has given the lock up; nil for none.
 	LockReleased func(ctx context.Context, seen upgrade.LockFacts) (<-chan struct{}, error)
+	// Heartbeat is renewed where the host has no Node; nil for none.
+	Heartbeat Heartbeat
 	// Files sends the path of each watched file that changed; nil for none.
 	Files <-chan string
 	// Reported is told how the API server has answered each report; nil for nobody.
@@ -67,6 +74,8 @@ type Timing struct {
 	// Security is how often security updates are looked for where spec asks for them, with
 	// jitter; the first look comes within SecuritySpread, so that a pool does not ask at once.
 	Security, SecuritySpread time.Duration
+	// Beat is how often a host without a Node says that it is there.
+	Beat time.Duration
 	// Retry is the first delay after something failed; it doubles up to RetryMax.
 	Retry, RetryMax time.Duration
 }
@@ -81,6 +90,7 @@ func (t Timing) withDefaults() Timing {
 	set(&t.Settle, 5*time.Second)
 	set(&t.Security, 24*time.Hour)
 	set(&t.SecuritySpread, time.Hour)
+	set(&t.Beat, 40*time.Second)
 	set(&t.Retry, 5*time.Second)
 	set(&t.RetryMax, 10*time.Minute)
 	return t
@@ -108,6 +118,7 @@ type Agent struct {
 	work      work
 	lock      lock
 	reporting reporting
+	beating   beating
 	wake      time.Time
 }
 
@@ -196,7 +207,7 @@ func (a *Agent) claim(ctx context.Context) error {
 
 func (a *Agent) advance(ctx context.Context) {
 	for _, step := range []func(context.Context){
-		a.readDisk, a.probe, a.lookAhead, a.lookForUpdates, a.plan, a.lookAtLock, a.decide, a.follow, a.report,
+		a.readDisk, a.probe, a.lookAhead, a.lookForUpdates, a.plan, a.lookAtLock, a.decide, a.follow, a.report, a.beat,
 	} {
 		step(ctx)
 	}

@@ -84,7 +84,7 @@ func run(ctx context.Context, config agent.Config, paths Paths, begin func(conte
 		return err
 	}
 	deps := agent.Deps{
-		API: session.client, Store: state, Files: files, UnitEvents: systemd.Changes(ctx, agent.Units...),
+		API: session.client, Heartbeat: session.client, Store: state, Files: files, UnitEvents: systemd.Changes(ctx, agent.Units...),
 		Executor: &launch.Executor{Units: units, Program: program, RunDir: paths.Run},
 		Hold:     agent.HoldFile(filepath.Join(paths.Etc, "hold")), PackageLock: agent.PackageLock(paths.Root),
 		LockReleased: agent.LockReleased(paths.Root),

@@ -12,6 +12,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Kubelet",type=string,JSONPath=`.status.versions.kubelet`
 // +kubebuilder:printcolumn:name="Control-Plane",type=string,JSONPath=`.status.versions.controlPlane.apiServer`
+// +kubebuilder:printcolumn:name="Etcd",type=string,JSONPath=`.status.versions.etcd`
 // +kubebuilder:printcolumn:name="Runtime",type=string,JSONPath=`.status.versions.containerRuntime.text`
 // +kubebuilder:printcolumn:name="OS",type=string,JSONPath=`.status.os.prettyName`
 // +kubebuilder:printcolumn:name="UpToDate",type=string,JSONPath=`.status.conditions[?(@.type=="UpToDate")].status`

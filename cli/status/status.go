@@ -57,6 +57,8 @@ func printMachine(w io.Writer, m *v1alpha1.Machine, coordinator Coordinator) {
 		kubelet = v.Kubelet
 		if v.ControlPlane != nil {
 			controlPlane = v.ControlPlane.APIServer
+		} else if v.Etcd != "" {
+			controlPlane = "etcd " + v.Etcd
 		}
 		if v.ContainerRuntime != nil {
 			runtime = v.ContainerRuntime.Text

@@ -224,6 +224,8 @@ func (m *Machine) Down() string {
 		return ""
 	case m.NeedsNode() && m.Node == nil:
 		return "no Node"
+	case m.Node == nil && upgrade.Failed(m.Machine):
+		return "failed: " + m.Status.RolloutFailure.Reason
 	case m.Node == nil:
 		return ""
 	case !m.Node.Ready:
@@ -245,6 +247,12 @@ const cordonedByUs = "cordoned by an earlier operation"
 func (m *Machine) StaysAway() bool {
 	down := m.Down()
 	return m.Slot == nil && down != "" && down != cordonedByUs
+}
+
+// Silent says that a host without a Node has said nothing for too long.
+func (m *Machine) Silent() bool {
+	f := m.Status.RolloutFailure
+	return !m.NeedsNode() && m.Node == nil && f != nil && f.Class == ClassUnreachable
 }
 
 // NeedsNode is false only for an Etcd-only host, which runs no kubelet.

@@ -49,6 +49,8 @@ func memberLost(other, m *fleet.Machine) string {
 		return "is away (no Node): bring it back first"
 	case other.OutOfService():
 		return ""
+	case other.Silent():
+		return "counts as lost (its agent has said nothing for five minutes): bring the host or its agent back first, or set it to OutOfService"
 	case other.Node.ForeignCordon():
 		return "counts as lost (cordoned by someone else): uncordon it first, or set it to OutOfService"
 	case other.Halfway() && !m.Halfway():

@@ -57,7 +57,7 @@ func (r *Reconciler) hasAccess(ctx context.Context, s *scope) bool {
 	if r.Identity.ServiceAccount() && (!there(&account) || account.AutomountServiceAccountToken == nil || *account.AutomountServiceAccountToken) {
 		return false
 	}
-	return there(&role) && slices.EqualFunc(role.Rules, r.Identity.rules(s.key.Name), sameRule) &&
+	return there(&role) && slices.EqualFunc(role.Rules, r.Identity.rules(s.key.Name, !s.view.NeedsNode()), sameRule) &&
 		there(&binding) && slices.Equal(binding.Subjects, r.Identity.subjects(s.key)) && binding.RoleRef == roleRef(s.key.Name)
 }
 
@@ -88,7 +88,7 @@ func (r *Reconciler) ensureServiceAccount(ctx context.Context, s *scope) error {
 func (r *Reconciler) ensureRole(ctx context.Context, s *scope) error {
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: AccessName(s.key.Name)}}
 	_, err := controllerutil.CreateOrUpdate(ctx, r.Client, role, func() error {
-		role.Rules = r.Identity.rules(s.key.Name)
+		role.Rules = r.Identity.rules(s.key.Name, !s.view.NeedsNode())
 		return ctrl.SetControllerReference(s.machine, role, r.Client.Scheme())
 	})
 	return err //nolint:wrapcheck // wrapped by the caller

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
+	"github.com/refit-dev/refit/coordinator/fleet"
 )
 
 // Whatever is changed in what a host's credential may do is put right by the next pass.
@@ -71,7 +72,8 @@ func TestAccessIsWrittenAgainWhereItIsNotAsItIsToBe(t *testing.T) {
 			require.NoError(t, v1alpha1.AddToScheme(scheme))
 			c := fake.NewClientBuilder().WithScheme(scheme).Build()
 			m := &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "w1", UID: "1", Finalizers: []string{v1alpha1.FinalizerMachine}}}
-			s := &scope{key: types.NamespacedName{Namespace: "fleet", Name: "w1"}, read: m, machine: m}
+			m.Spec.Roles = []v1alpha1.Role{v1alpha1.RoleWorker}
+			s := &scope{key: types.NamespacedName{Namespace: "fleet", Name: "w1"}, read: m, machine: m, view: &fleet.Machine{Machine: m}}
 			r := &Reconciler{Client: c, Identity: IdentityBoth}
 			assert.False(t, r.hasAccess(ctx, s), "nothing is there yet")
 			next, err := r.access(ctx, s)

@@ -55,6 +55,7 @@ func reportedVersions(s *scope) []string {
 		}
 		differ("API server", string(a.Target.ControlPlane), have, upgrade.SameKubernetes)
 	}
+	differ("etcd", string(a.Target.Etcd), v.Etcd, upgrade.SameRuntime)
 	if rt := a.Target.ContainerRuntime; rt != nil {
 		have := ""
 		if v.ContainerRuntime != nil {

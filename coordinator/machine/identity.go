@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -37,11 +38,17 @@ func (i Identity) Node() bool { return i != IdentityServiceAccount }
 // ServiceAccount says whether the ServiceAccount is.
 func (i Identity) ServiceAccount() bool { return i == IdentityServiceAccount || i == IdentityBoth }
 
-// rules are what an agent may do: with its one Machine, and with its own token.
-func (i Identity) rules(machine string) []rbacv1.PolicyRule {
+// rules are what an agent may do: with its one Machine, with its own token, and, where no kubelet
+// speaks for the host, with its Lease.
+func (i Identity) rules(machine string, beats bool) []rbacv1.PolicyRule {
 	rules := []rbacv1.PolicyRule{
 		{APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"machines"}, ResourceNames: []string{machine}, Verbs: []string{"get", "list", "watch"}},
 		{APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"machines/status"}, ResourceNames: []string{machine}, Verbs: []string{"patch"}},
+	}
+	if beats {
+		rules = append(rules, rbacv1.PolicyRule{
+			APIGroups: []string{coordinationv1.GroupName}, Resources: []string{"leases"}, ResourceNames: []string{AccessName(machine)}, Verbs: []string{"patch"},
+		})
 	}
 	if i.ServiceAccount() {
 		rules = append(rules, rbacv1.PolicyRule{

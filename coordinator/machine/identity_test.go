@@ -22,7 +22,7 @@ func TestARoleIsGivenToTheIdentityOfTheAgentsAlone(t *testing.T) {
 		}
 		assert.Equal(t, want, got, identity)
 		tokens := 0
-		for _, rule := range identity.rules("w1") {
+		for _, rule := range identity.rules("w1", false) {
 			assert.Len(t, rule.ResourceNames, 1, "%s: %v", identity, rule)
 			if rule.Resources[0] == "serviceaccounts/token" {
 				tokens++
@@ -33,4 +33,20 @@ func TestARoleIsGivenToTheIdentityOfTheAgentsAlone(t *testing.T) {
 		assert.Equal(t, identity.ServiceAccount(), tokens == 1, identity)
 	}
 	assert.Error(t, Identity("node").Validate())
+}
+
+// Only a host for which no kubelet speaks says so itself, and it makes no Lease: a right to make one is a right to make any.
+func TestALeaseOfItsOwnIsForAHostWithoutANode(t *testing.T) {
+	for _, beats := range []bool{true, false} {
+		leases := 0
+		for _, rule := range IdentityBoth.rules("e1", beats) {
+			if rule.Resources[0] == "leases" {
+				leases++
+				assert.Equal(t, []string{"coordination.k8s.io"}, rule.APIGroups)
+				assert.Equal(t, []string{"refit-machine-e1"}, rule.ResourceNames)
+				assert.Equal(t, []string{"patch"}, rule.Verbs)
+			}
+		}
+		assert.Equal(t, beats, leases == 1)
+	}
 }

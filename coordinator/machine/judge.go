@@ -62,6 +62,8 @@ func (r *Reconciler) tellSkew(s *scope) {
 func ready(s *scope) metav1.Condition {
 	node := s.node()
 	switch {
+	case node == nil && !s.view.NeedsNode() && !s.silent.IsZero():
+		return status.ReadyUnknown(status.ReasonNodeUnreachable, silence(s.silent))
 	case node == nil && !s.view.NeedsNode():
 		return status.Ready()
 	case node == nil:

@@ -56,6 +56,7 @@ type Reconciler struct {
 	Identity Identity
 
 	leases leases
+	beats  beats
 	views  fleet.Views
 }
 
@@ -72,6 +73,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.finalize, // a deleted Machine goes when its operation has ended
 		r.access,   // finalizer; the agent's Role, RoleBinding and ServiceAccount
 		r.link,     // the Node of the machine, and whether it is still the same one
+		r.listen,   // the heartbeat of a host without a Node
 		r.forget,   // a person has given up the host in its slot
 		r.retry,    // a new spec or a retry clears failures
 		r.welcome,  // a host that was lost before it began is back

@@ -24,6 +24,8 @@ type scope struct {
 	wishMet    bool
 	difference string
 	requeue    time.Duration
+	// silent is since when a host without a Node has said nothing, once that counts; zero where it has.
+	silent time.Time
 	// unsaid says that what this pass sees is over in a moment: the status is left as it is.
 	unsaid bool
 	// finished says that the operation is over, and that its slot goes with the next pass.

@@ -93,5 +93,9 @@ func (r *Reconciler) wentSilent(s *scope) (why *gates.Verdict, recorded bool) {
 	if !recorded {
 		s.status().RolloutFailure = unreachable(s.node(), "and the host had not begun: see to the host; it is tried again by itself when it is back")
 	}
-	return &gates.Verdict{Reason: fleet.ClassUnreachable, Message: "the node was lost before the host began"}, recorded
+	return lostBefore(), recorded
+}
+
+func lostBefore() *gates.Verdict {
+	return &gates.Verdict{Reason: fleet.ClassUnreachable, Message: "the node was lost before the host began"}
 }

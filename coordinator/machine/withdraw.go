@@ -20,6 +20,9 @@ func (r *Reconciler) withdraw(ctx context.Context, s *scope) (outcome, error) {
 	why := r.withdrawal(s)
 	if why == nil && !s.slot().DrainsOnly {
 		silent, recorded := r.wentSilent(s)
+		if !s.silent.IsZero() { // on the Machine already, since listen
+			silent, recorded = lostBefore(), true
+		}
 		if silent != nil && !recorded {
 			return again, nil
 		}

@@ -1,6 +1,6 @@
 // Package order decides who is next. It is pure: the same fleet gives the same order.
 //
-//	control plane before workers
+//	etcd on machines of its own before the control plane, and that before workers
 //	the leader's own node last, where it is emptied
 //	machines that are down already: work on them takes nothing away
 //	machines that stand by: nobody misses them, and they take over for the others
@@ -85,10 +85,13 @@ func before(a, b candidate) int {
 }
 
 func plane(m *fleet.Machine) int {
-	if m.HasRole(v1alpha1.RoleControlPlane) || m.HasRole(v1alpha1.RoleEtcd) {
+	switch {
+	case m.HasRole(v1alpha1.RoleControlPlane):
+		return 1
+	case m.HasRole(v1alpha1.RoleEtcd):
 		return 0
 	}
-	return 1
+	return 2
 }
 
 func own(f *fleet.Fleet, m *fleet.Machine) int {

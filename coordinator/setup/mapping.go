@@ -2,6 +2,7 @@ package setup
 
 import (
 	"context"
+	"slices"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/coordinator/fleet"
@@ -33,16 +34,16 @@ func requestFor(namespace string) ctrl.Request {
 }
 
 // concerned are the machines whose next hop may depend on the versions of this one: all
-// of them on a control plane's, the control planes on a kubelet's.
+// of them on a control plane's, the control planes on a kubelet's and on an etcd's, and the members of etcd on each other's.
 func (m mapper) concerned(ctx context.Context, o client.Object) []ctrl.Request {
 	changed, ok := o.(*v1alpha1.Machine)
 	if !ok {
 		return nil
 	}
 	m.changes.Add()
-	everyone := isControlPlane(changed)
+	everyone, etcd := isControlPlane(changed), hasEtcd(changed)
 	return m.machines(ctx, changed.Namespace, func(other *v1alpha1.Machine) bool {
-		return other.Name != changed.Name && (everyone || isControlPlane(other))
+		return other.Name != changed.Name && (everyone || isControlPlane(other) || etcd && hasEtcd(other))
 	})
 }
 
@@ -60,6 +61,8 @@ func (m mapper) concernedByNode(ctx context.Context, n *corev1.Node) []ctrl.Requ
 func plannersNode(n *corev1.Node) upgrade.NodeState {
 	return upgrade.NodeState{Labels: n.Labels, Kubelet: n.Status.NodeInfo.KubeletVersion}
 }
+
+func hasEtcd(m *v1alpha1.Machine) bool { return slices.Contains(m.Spec.Roles, v1alpha1.RoleEtcd) }
 
 // isControlPlane says that kubelets meet an API server of the machine, whatever its roles say.
 func isControlPlane(m *v1alpha1.Machine) bool {

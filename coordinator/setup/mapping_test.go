@@ -27,20 +27,23 @@ func TestANodeWithoutAMachineConcernsTheMachinesThatItsKubeletMayHold(t *testing
 	}
 	m := mapper{changes: &fleet.Changes{}, cache: fake.NewClientBuilder().WithScheme(scheme).
 		WithIndex(&v1alpha1.Machine{}, indexName, func(o client.Object) []string { return []string{o.GetName()} }).
-		WithObjects(machine("a", "cp-1", v1alpha1.RoleControlPlane), machine("a", "w-1", v1alpha1.RoleWorker), machine("b", "w-2", v1alpha1.RoleWorker)).Build()}
+		WithObjects(machine("a", "cp-1", v1alpha1.RoleControlPlane), machine("a", "w-1", v1alpha1.RoleWorker), machine("a", "e-2", v1alpha1.RoleEtcd), machine("b", "w-2", v1alpha1.RoleWorker)).Build()}
 	names := func(requests []ctrl.Request) (out []string) {
 		for _, r := range requests {
 			out = append(out, r.String())
 		}
 		return out
 	}
+	versions := func(object client.Object) []string { return names(m.concerned(context.Background(), object)) }
+	assert.ElementsMatch(t, []string{"a/cp-1", "a/e-2"}, versions(machine("a", "e-1", v1alpha1.RoleEtcd)), "members of etcd wait for each other, and control planes for them")
+	assert.ElementsMatch(t, []string{"a/cp-1"}, versions(machine("a", "w-9", v1alpha1.RoleWorker)))
 	node := func(name string, labels map[string]string) *corev1.Node {
 		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
 	}
 	plane := map[string]string{"node-role.kubernetes.io/control-plane": ""}
 
 	assert.ElementsMatch(t, []string{"a/cp-1"}, names(m.concernedByNode(context.Background(), node("stranger", nil))), "a kubelet holds control planes")
-	assert.ElementsMatch(t, []string{"a/cp-1", "a/w-1", "b/w-2"}, names(m.concernedByNode(context.Background(), node("stranger", plane))), "a control plane holds kubelets")
+	assert.ElementsMatch(t, []string{"a/cp-1", "a/w-1", "a/e-2", "b/w-2"}, names(m.concernedByNode(context.Background(), node("stranger", plane))), "a control plane holds kubelets")
 	assert.Equal(t, []string{"/a", "/b"}, names(m.namespacesOfNode(context.Background(), node("stranger", nil))))
 	assert.Equal(t, []string{"/b"}, names(m.namespacesOfNode(context.Background(), node("w-2", nil))))
 }

@@ -40,6 +40,10 @@ package setup
 //
 // +kubebuilder:rbac:groups="",namespace=refit,resources=serviceaccounts/token,verbs=create
 //
+// The heartbeat of a host without a Node. The agent renews it, and the coordinator hands that right out, for which it must have it:
+//
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=refit,resources=leases,verbs=get;create;patch
+//
 // In its own namespace, the lead:
 //
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=refit-system,resources=leases,verbs=get;create;update

@@ -384,6 +384,11 @@ var facts = map[string]func(*played){
 		assert.Equal(p, 0, p.count("Check", ""), "the scenario has the answer")
 		p.told("Wait", "w3", "CheckFailed", "the scenario says so")
 	},
+	"etcd-alone-goes-first": func(p *played) {
+		p.ends(completed, 1)
+		p.order("Done etcd1", "Reserve etcd2", "Done etcd2", "Reserve etcd3", "Done etcd3", "Reserve cp1")
+		p.told("Wait", "cp1", "WaitingForEtcd", "what stores goes first")
+	},
 	"longest-durations": func(p *played) { p.ends(completed, 2); p.order("Done w5", "Done w1") },
 }
 

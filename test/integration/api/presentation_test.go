@@ -44,9 +44,9 @@ func TestTheTableShowsWhatIsObserved(t *testing.T) {
 	require.NoError(t, err)
 	setStatus(t, "t1", fullStatus)
 	columns, cells := table(t, "machines", "t1")
-	assert.Equal(t, []string{"Name", "Roles", "Phase", "Kubelet", "Control-Plane", "Runtime", "OS", "UpToDate", "Age", "+Kernel", "+Target", "+Target-Runtime", "+Reason"}, columns)
-	cells[8] = "age"
-	assert.Equal(t, []any{"t1", `["ControlPlane"]`, "Applying", "v1.36.3", "v1.36.2", "containerd://1.7.28", "Debian 12", "False", "age", "6.1.0", "v1.37.2", "2.4.2", "Outdated"}, cells)
+	assert.Equal(t, []string{"Name", "Roles", "Phase", "Kubelet", "Control-Plane", "Etcd", "Runtime", "OS", "UpToDate", "Age", "+Kernel", "+Target", "+Target-Runtime", "+Reason"}, columns)
+	cells[9] = "age"
+	assert.Equal(t, []any{"t1", `["ControlPlane"]`, "Applying", "v1.36.3", "v1.36.2", "3.6.4", "containerd://1.7.28", "Debian 12", "False", "age", "6.1.0", "v1.37.2", "2.4.2", "Outdated"}, cells)
 
 	_, err = create(t, object(t, "MachineDeployment", "t2", "{selector: {}, template: {spec: {versions: {kubelet: v1.37.2}}}, paused: true}"))
 	require.NoError(t, err)
