@@ -31,7 +31,7 @@ func (r *Reconciler) access(ctx context.Context, s *scope) (outcome, error) {
 	if r.hasAccess(ctx, s) {
 		return goOn, nil
 	}
-	if r.Identity.ServiceAccount() {
+	if r.identity(s).ServiceAccount() {
 		if err := r.ensureServiceAccount(ctx, s); err != nil {
 			return stop, wrapMachine(s, "writing the ServiceAccount", err)
 		}
@@ -54,11 +54,11 @@ func (r *Reconciler) hasAccess(ctx context.Context, s *scope) bool {
 	there := func(o client.Object) bool {
 		return r.Client.Get(ctx, key, o, client.UnsafeDisableDeepCopy) == nil && metav1.IsControlledBy(o, s.machine)
 	}
-	if r.Identity.ServiceAccount() && (!there(&account) || account.AutomountServiceAccountToken == nil || *account.AutomountServiceAccountToken) {
+	if r.identity(s).ServiceAccount() && (!there(&account) || account.AutomountServiceAccountToken == nil || *account.AutomountServiceAccountToken) {
 		return false
 	}
-	return there(&role) && slices.EqualFunc(role.Rules, r.Identity.rules(s.key.Name, !s.view.NeedsNode()), sameRule) &&
-		there(&binding) && slices.Equal(binding.Subjects, r.Identity.subjects(s.key)) && binding.RoleRef == roleRef(s.key.Name)
+	return there(&role) && slices.EqualFunc(role.Rules, r.identity(s).rules(s.key.Name, !s.view.NeedsNode()), sameRule) &&
+		there(&binding) && slices.Equal(binding.Subjects, r.identity(s).subjects(s.key)) && binding.RoleRef == roleRef(s.key.Name)
 }
 
 func sameRule(a, b rbacv1.PolicyRule) bool {
@@ -68,6 +68,14 @@ func sameRule(a, b rbacv1.PolicyRule) bool {
 
 func roleRef(machine string) rbacv1.RoleRef {
 	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: AccessName(machine)}
+}
+
+// identity of the agent of a machine: one without a Node has no kubelet whose certificate it could come with.
+func (r *Reconciler) identity(s *scope) Identity {
+	if !s.view.NeedsNode() {
+		return IdentityServiceAccount
+	}
+	return r.Identity
 }
 
 // AccessName is the name of a machine's Role, RoleBinding and ServiceAccount.
@@ -88,7 +96,7 @@ func (r *Reconciler) ensureServiceAccount(ctx context.Context, s *scope) error {
 func (r *Reconciler) ensureRole(ctx context.Context, s *scope) error {
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: AccessName(s.key.Name)}}
 	_, err := controllerutil.CreateOrUpdate(ctx, r.Client, role, func() error {
-		role.Rules = r.Identity.rules(s.key.Name, !s.view.NeedsNode())
+		role.Rules = r.identity(s).rules(s.key.Name, !s.view.NeedsNode())
 		return ctrl.SetControllerReference(s.machine, role, r.Client.Scheme())
 	})
 	return err //nolint:wrapcheck // wrapped by the caller
@@ -97,7 +105,7 @@ func (r *Reconciler) ensureRole(ctx context.Context, s *scope) error {
 func (r *Reconciler) ensureRoleBinding(ctx context.Context, s *scope) error {
 	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: AccessName(s.key.Name)}}
 	_, err := controllerutil.CreateOrUpdate(ctx, r.Client, binding, func() error {
-		binding.Subjects = r.Identity.subjects(s.key)
+		binding.Subjects = r.identity(s).subjects(s.key)
 		binding.RoleRef = roleRef(s.key.Name)
 		return ctrl.SetControllerReference(s.machine, binding, r.Client.Scheme())
 	})

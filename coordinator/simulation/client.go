@@ -75,6 +75,8 @@ func (a *api) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ..
 	case *coordinationv1.Lease:
 		into.Namespace, into.Name = key.Namespace, key.Name // never renewed: of a host with etcd alone nothing is simulated but that it is well
 		return nil
+	case *corev1.ServiceAccount:
+		return a.getAccess("serviceaccounts/"+key.Name, key, into)
 	case *rbacv1.Role:
 		return a.getAccess("roles/"+key.Name, key, into)
 	case *rbacv1.RoleBinding:
@@ -85,6 +87,11 @@ func (a *api) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ..
 
 func (a *api) getAccess(id string, key client.ObjectKey, into client.Object) error {
 	switch stored := a.world.access[id].(type) {
+	case *corev1.ServiceAccount:
+		if account, ok := into.(*corev1.ServiceAccount); ok {
+			stored.DeepCopyInto(account)
+			return nil
+		}
 	case *rbacv1.Role:
 		if role, ok := into.(*rbacv1.Role); ok {
 			stored.DeepCopyInto(role)
@@ -139,6 +146,9 @@ func (a *api) Create(_ context.Context, o client.Object, _ ...client.CreateOptio
 	case *appsv1.ControllerRevision:
 		a.world.stamp("ControllerRevision", object)
 		a.world.revisions[object.Name] = object.DeepCopy()
+		return nil
+	case *corev1.ServiceAccount:
+		a.world.access["serviceaccounts/"+object.Name] = object.DeepCopy()
 		return nil
 	case *rbacv1.Role:
 		a.world.access["roles/"+object.Name] = object.DeepCopy()
