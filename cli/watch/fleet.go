@@ -38,6 +38,7 @@ type Line struct {
 type Fleet struct {
 	only      []string
 	machines  map[string]row
+	order     order
 	pools     map[string]*v1alpha1.MachineDeployment
 	selectors map[string]labels.Selector
 	slots     map[string]*v1alpha1.Slot
@@ -69,6 +70,7 @@ func (f *Fleet) Apply(c Change, now time.Time) []Line {
 
 func (f *Fleet) machine(m *v1alpha1.Machine, c Change, now time.Time) []Line {
 	before, known := f.machines[m.Name]
+	f.order.move(m.Name)
 	if c.Deleted {
 		delete(f.machines, m.Name)
 		return f.shown(m, Line{Time: now, Kind: "Machine", Name: m.Name, From: before.phase, To: "Deleted"})
@@ -152,6 +154,7 @@ func (f *Fleet) ledger(l *v1alpha1.Ledger, c Change, now time.Time) []Line {
 			if r, known := f.machines[name]; known {
 				r.class = classOf(r.machine, f.slots[name] != nil)
 				f.machines[name] = r
+				f.order.move(name)
 			}
 		}
 	}
@@ -195,7 +198,8 @@ func eventTime(e *corev1.Event) time.Time {
 func (f *Fleet) table(now time.Time) ([]row, []pool) {
 	rows := make([]row, 0, len(f.machines))
 	members := map[string][]row{}
-	for _, r := range f.machines {
+	for _, name := range f.order.of(f.machines) {
+		r := f.machines[name]
 		in := f.poolOf(r.machine)
 		if len(f.only) > 0 && !slices.Contains(f.only, in) {
 			continue
@@ -205,9 +209,6 @@ func (f *Fleet) table(now time.Time) ([]row, []pool) {
 			members[in] = append(members[in], r)
 		}
 	}
-	slices.SortFunc(rows, func(a, b row) int {
-		return cmp.Or(cmp.Compare(a.class, b.class), natural(a.machine.Name, b.machine.Name))
-	})
 	var pools []pool
 	for name, d := range f.pools {
 		if len(f.only) == 0 || slices.Contains(f.only, name) {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -152,4 +153,57 @@ func TestAPersonAtTheDashboardSeesMachinesAndChangesAndWhy(t *testing.T) {
 	require.NoError(t, page.Eval(t.Context(), `document.getElementById("tab-timeline").focus()`, nil))
 	press("Enter")
 	shows(`document.querySelector(".gantt .op").getAttribute("aria-label")`, "at work")
+}
+
+// What Chromium gives to a screen reader: every control has a name, and what changes is announced.
+func TestAPersonWhoHearsTheDashboardIsToldWhatItShows(t *testing.T) {
+	if _, err := browser.Find(); err != nil {
+		t.Skip(err)
+	}
+	b := newBenches(t)(t)
+	s := b.makeDashboardFleet()
+	page, err := browser.Open(t.Context(), browser.Options{Width: 1200, Height: 800})
+	require.NoError(t, err)
+	t.Cleanup(page.Close)
+	require.NoError(t, page.Go(t.Context(), b.dashboard("--topology-key", "kubernetes.io/hostname")))
+	hears := func(what string, is func(browser.Spoken) bool) {
+		t.Helper()
+		var all []browser.Spoken
+		require.Eventually(t, func() bool {
+			all, err = page.Accessible(t.Context())
+			return err == nil && slices.ContainsFunc(all, is)
+		}, patience, interval, "%s: %v, %v", what, &all, &err)
+	}
+	named := func(role, name string) func(browser.Spoken) bool {
+		return func(o browser.Spoken) bool { return o.Role == role && strings.Contains(o.Name, name) }
+	}
+	hears("the list of machines", func(o browser.Spoken) bool {
+		return o.Role == "listbox" && o.Name == "Machines" && strings.Contains(o.Description, "Arrow keys move")
+	})
+	hears("a machine with its phase and versions", func(o browser.Spoken) bool {
+		return named("option", s.name("w1"))(o) && strings.Contains(o.Name, "v1.37.1")
+	})
+	hears("how a pool's rollout stands", named("meter", "workers: machines up to date"))
+	hears("the fleet, whenever it changes", func(o browser.Spoken) bool { return o.Role == "status" && o.Properties["live"] == "polite" })
+	require.NoError(t, page.Press(t.Context(), "/"))
+	hears("that the keys go to the filter now", func(o browser.Spoken) bool { return o.Role == "searchbox" && o.Name != "" && o.Properties["focused"] == "true" })
+	require.NoError(t, page.Press(t.Context(), "w", "1", "Enter", "Enter"))
+	hears("the machine whose details came", func(o browser.Spoken) bool {
+		return named("heading", s.name("w1"))(o) && o.Properties["focused"] == "true"
+	})
+	hears("why it waits", named("StaticText", "MachineDeployment workers is paused"))
+
+	all, err := page.Accessible(t.Context())
+	require.NoError(t, err)
+	controls := []string{"button", "tab", "radio", "checkbox", "searchbox", "textbox", "combobox", "link", "option", "listbox", "tabpanel", "meter", "table"}
+	heard := map[string]int{}
+	for _, o := range all {
+		if slices.Contains(controls, o.Role) {
+			heard[o.Role]++
+			assert.NotEmpty(t, o.Name, "a %s without a name is silent", o.Role)
+		}
+	}
+	for _, role := range []string{"button", "tab", "radio", "searchbox", "option", "listbox", "meter", "table"} {
+		assert.Positive(t, heard[role], "the page has a %s", role)
+	}
 }
