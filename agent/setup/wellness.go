@@ -2,13 +2,13 @@ package setup
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/refit-dev/refit/agent/health"
 	"github.com/refit-dev/refit/agent/host/files"
@@ -62,7 +62,8 @@ func (w *wellness) heard(err error) {
 		w.say(func(r *health.Report) { r.Reported, r.Refused = true, "" })
 		return
 	}
-	if _, away := outage.Describe(err); away || apierrors.IsConflict(err) || apierrors.ReasonForError(err) == metav1.StatusReasonUnknown {
+	var answer apierrors.APIStatus
+	if _, away := outage.Describe(err); away || apierrors.IsConflict(err) || !errors.As(err, &answer) {
 		return
 	}
 	w.say(func(r *health.Report) { r.Reported, r.Refused = false, err.Error() })

@@ -71,11 +71,29 @@ func (c *Client) Get(ctx context.Context) (*v1alpha1.Machine, error) {
 
 // ApplyStatus makes machineStatus everything that the agent says of its Machine: a field of
 // an earlier apply that is missing here is removed. With a resourceVersion the write
-// happens only if the Machine is still at that version; else it is a conflict.
+// happens only if the Machine is still at that version; else it is a conflict. What the
+// CRD of an earlier version does not have is left out: it takes no apply with such a field.
 func (c *Client) ApplyStatus(ctx context.Context, machineStatus v1alpha1.MachineStatus, resourceVersion string) (*v1alpha1.Machine, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	body, err := applyBody(c.namespace, c.name, resourceVersion, machineStatus)
+	fields, err := status.Fields(machineStatus)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the status of Machine %s/%s: %w", c.namespace, c.name, err)
+	}
+	for {
+		machine, err := c.apply(ctx, fields, resourceVersion)
+		left := false
+		for _, path := range undeclaredFields(err) { // the API server names one at a time
+			left = leaveOut(fields, path) || left
+		}
+		if !left {
+			return machine, err
+		}
+	}
+}
+
+func (c *Client) apply(ctx context.Context, fields map[string]any, resourceVersion string) (*v1alpha1.Machine, error) {
+	body, err := applyBody(c.namespace, c.name, resourceVersion, fields)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the status of Machine %s/%s: %w", c.namespace, c.name, err)
 	}
@@ -93,14 +111,10 @@ func (c *Client) ApplyStatus(ctx context.Context, machineStatus v1alpha1.Machine
 }
 
 // applyBody has no spec: a Machine's own JSON form would claim an empty one.
-func applyBody(namespace, name, resourceVersion string, machineStatus v1alpha1.MachineStatus) ([]byte, error) {
+func applyBody(namespace, name, resourceVersion string, fields map[string]any) ([]byte, error) {
 	metadata := map[string]string{"name": name, "namespace": namespace}
 	if resourceVersion != "" {
 		metadata["resourceVersion"] = resourceVersion
-	}
-	fields, err := status.Fields(machineStatus)
-	if err != nil {
-		return nil, err
 	}
 	return json.Marshal(map[string]any{
 		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Machine",
