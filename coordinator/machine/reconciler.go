@@ -55,8 +55,9 @@ type Reconciler struct {
 	// Identity of the agents.
 	Identity Identity
 
-	leases leases
-	views  fleet.Views
+	leases   leases
+	unjudged unjudged
+	views    fleet.Views
 }
 
 type phase func(ctx context.Context, s *scope) (outcome, error)
