@@ -5,7 +5,6 @@ import (
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/pkg/status"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -28,7 +27,6 @@ func (r *Reconciler) grant(ctx context.Context, s *scope) (outcome, error) {
 			ID: slot.GrantID, AssignmentID: slot.AssignmentID, PlanHash: slot.PlanHash, Epoch: r.Ledger.Epoch(s.key.Namespace),
 		}
 		s.status().RolloutFailure = nil
-		r.event(s, corev1.EventTypeNormal, "Granted", "Grant", "the host may carry out its plan now")
 	}
 	return stop, nil
 }

@@ -176,16 +176,22 @@ func stalled(s *scope) *metav1.Condition {
 	return nil
 }
 
-// waiting is the verdict of the gates on a machine that is ready for a place.
+// waiting is the verdict of the gates on a machine that is ready for a place. Where there is
+// none for the moment, because the gates have still to look or because it has passed them, it
+// stays with what was said last: in a large rollout that moment comes again and again.
 func (r *Reconciler) waiting(s *scope) *metav1.Condition {
-	if s.slot() != nil || s.wishMet || fleet.FrozenPlan(s.machine) == nil || upgrade.Failed(s.machine) {
-		return nil
-	}
-	if !meta.IsStatusConditionTrue(s.status().Conditions, v1alpha1.ConditionStaged) {
+	if s.slot() != nil || s.wishMet || fleet.FrozenPlan(s.machine) == nil || upgrade.Failed(s.machine) ||
+		!meta.IsStatusConditionTrue(s.status().Conditions, v1alpha1.ConditionStaged) {
+		r.unjudged.end(s.key)
 		return nil
 	}
 	if v, held := r.Board.Verdict(s.key); held {
+		r.unjudged.end(s.key)
 		return ptr(status.Waiting(v.Reason, pending(s, v.Message)))
+	}
+	if left := unjudgedFor - r.unjudged.lasted(s.key, r.Now()); left > 0 {
+		s.after(left)
+		return meta.FindStatusCondition(s.read.Status.Conditions, v1alpha1.ConditionWaiting).DeepCopy()
 	}
 	return ptr(status.Waiting(status.ReasonWaitingForSlot, pending(s, "the plan is ready, and a place is being looked for")))
 }

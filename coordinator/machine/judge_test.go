@@ -14,6 +14,7 @@ import (
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/coordinator/board"
 	"github.com/refit-dev/refit/coordinator/fleet"
+	"github.com/refit-dev/refit/pkg/status"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
@@ -37,9 +38,19 @@ func TestAWaitingMachineSaysWhatRunsAndWhatIsWanted(t *testing.T) {
 	m.Status.Versions = &v1alpha1.ObservedVersions{ContainerRuntime: &v1alpha1.ObservedRuntime{Name: "containerd", Version: "1.7.28"}}
 	s := &scope{key: types.NamespacedName{Namespace: "refit", Name: "w1"}, machine: m, view: &fleet.Machine{Machine: m}}
 	s.wishMet, _, s.difference = upgrade.UpToDate(m.Spec, m.Status)
-	r := &Reconciler{Board: &board.Board{}}
+	now := time.Date(2030, 1, 7, 12, 0, 0, 0, time.UTC)
+	r := &Reconciler{Board: &board.Board{}, Now: func() time.Time { return now }}
+	s.read = m
+	assert.Nil(t, r.waiting(s), "the gates may have spoken in a moment")
+	assert.Equal(t, unjudgedFor, s.requeue)
+	m.Status.Conditions = append(m.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionWaiting, Status: metav1.ConditionTrue, Reason: "BudgetExhausted"})
 	c := r.waiting(s)
 	require.NotNil(t, c)
+	assert.Equal(t, "BudgetExhausted", c.Reason, "what was said last stays while they look")
+	now = now.Add(unjudgedFor)
+	c = r.waiting(s)
+	require.NotNil(t, c)
+	assert.Equal(t, status.ReasonWaitingForSlot, c.Reason)
 	assert.Equal(t, "the plan is ready, and a place is being looked for (containerd runs 1.7.28, wanted 2.4.2)", c.Message)
 }
 

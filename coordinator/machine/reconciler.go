@@ -55,9 +55,10 @@ type Reconciler struct {
 	// Identity of the agents.
 	Identity Identity
 
-	leases leases
-	beats  beats
-	views  fleet.Views
+	leases   leases
+	beats    beats
+	unjudged unjudged
+	views    fleet.Views
 }
 
 type phase func(ctx context.Context, s *scope) (outcome, error)
