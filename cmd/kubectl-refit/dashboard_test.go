@@ -186,7 +186,9 @@ func TestAPersonWhoHearsTheDashboardIsToldWhatItShows(t *testing.T) {
 	hears("how a pool's rollout stands", named("meter", "workers: machines up to date"))
 	hears("the fleet, whenever it changes", func(o browser.Spoken) bool { return o.Role == "status" && o.Properties["live"] == "polite" })
 	require.NoError(t, page.Press(t.Context(), "/"))
-	hears("that the keys go to the filter now", func(o browser.Spoken) bool { return o.Role == "searchbox" && o.Name != "" && o.Properties["focused"] == "true" })
+	hears("that the keys go to the filter now", func(o browser.Spoken) bool {
+		return o.Role == "searchbox" && o.Name != "" && o.Properties["focused"] == "true"
+	})
 	require.NoError(t, page.Press(t.Context(), "w", "1", "Enter", "Enter"))
 	hears("the machine whose details came", func(o browser.Spoken) bool {
 		return named("heading", s.name("w1"))(o) && o.Properties["focused"] == "true"

@@ -22,13 +22,20 @@ func (c *Changes) Count() uint64 { return c.n.Load() }
 // compares what ForPlanner reads of a Machine.
 func SameToPlanner(a, b *v1alpha1.Machine) bool {
 	return equality.Semantic.DeepEqual(upgrade.StateOf(a, nil, nil), upgrade.StateOf(b, nil, nil)) &&
-		equality.Semantic.DeepEqual(a.Status.PassedMinors, b.Status.PassedMinors) && assignedPlane(a) == assignedPlane(b)
+		equality.Semantic.DeepEqual(offersOf(a), offersOf(b))
 }
 
-// assignedPlane is the release that a control plane is on its way to, which its peers take as well.
-func assignedPlane(m *v1alpha1.Machine) v1alpha1.KubernetesVersion {
-	if m.Status.Assignment == nil {
-		return ""
+// offers are what upgrade.PassedReleases reads of a Machine next to its state: which releases
+// of the minors in between it can get, and which one it is on its way to.
+type offers struct {
+	Passed   []v1alpha1.PassedMinor
+	Assigned v1alpha1.KubernetesVersion
+}
+
+func offersOf(m *v1alpha1.Machine) offers {
+	o := offers{Passed: m.Status.PassedMinors}
+	if a := m.Status.Assignment; a != nil {
+		o.Assigned = a.Target.ControlPlane
 	}
-	return m.Status.Assignment.Target.ControlPlane
+	return o
 }

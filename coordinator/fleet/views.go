@@ -35,6 +35,7 @@ type keptView struct {
 type keptHost struct {
 	machine, node string
 	state         upgrade.HostState
+	offers        offers
 }
 
 // Of is the view of a namespace with a machine as the caller has it, and that machine's host.
@@ -51,7 +52,7 @@ func (v *Views) Of(namespace string, machines []v1alpha1.Machine, nodes []corev1
 	}
 	k.refresh(machines, nodes)
 	own := upgrade.StateOf(m, stateOfNode(k.node(nodes, m.Name)), nil)
-	if known := k.hosts[m.Name]; known != nil && equality.Semantic.DeepEqual(own, known.state) {
+	if k.hosts[m.Name].same(own, m) {
 		return k.view, own
 	}
 	all := append([]v1alpha1.Machine{}, machines...)
@@ -63,8 +64,14 @@ func (v *Views) Of(namespace string, machines []v1alpha1.Machine, nodes []corev1
 	return upgrade.NewView(ForPlanner(all, nodes)), own
 }
 
+// same says that the planner makes of the machine what it made when the host was taken in.
+func (h *keptHost) same(state upgrade.HostState, m *v1alpha1.Machine) bool {
+	return h != nil && equality.Semantic.DeepEqual(state, h.state) && equality.Semantic.DeepEqual(offersOf(m), h.offers)
+}
+
 // Kept is the view as it was made last and the machine's host in it, where nothing has changed
-// since then and the machine is as it was: nobody has to be listed for that.
+// since then and the machine is as it was: nobody has to be listed for that. The machine's own
+// change is seen here and not by the count: whoever looks because of it may be before the count.
 func (v *Views) Kept(namespace string, at uint64, m *v1alpha1.Machine, n *Node) (*upgrade.View, upgrade.HostState, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -72,8 +79,8 @@ func (v *Views) Kept(namespace string, at uint64, m *v1alpha1.Machine, n *Node) 
 	if k == nil || !k.known || k.at != at {
 		return nil, upgrade.HostState{}, false
 	}
-	own, known := upgrade.StateOf(m, stateOf(n), nil), k.hosts[m.Name]
-	return k.view, own, known != nil && equality.Semantic.DeepEqual(own, known.state)
+	own := upgrade.StateOf(m, stateOf(n), nil)
+	return k.view, own, k.hosts[m.Name].same(own, m)
 }
 
 // Made says how many changes there were before the objects were listed that Of was given.
@@ -135,7 +142,7 @@ func (k *keptView) look(m *v1alpha1.Machine, n *corev1.Node) bool {
 	if was != nil && was.machine == m.ResourceVersion && was.node == version && m.ResourceVersion != "" {
 		return false
 	}
-	now := &keptHost{m.ResourceVersion, version, upgrade.StateOf(m, stateOfNode(n), nil)}
+	now := &keptHost{m.ResourceVersion, version, upgrade.StateOf(m, stateOfNode(n), nil), offersOf(m)}
 	k.hosts[m.Name] = now
 	return was == nil || !equality.Semantic.DeepEqual(was.state, now.state)
 }

@@ -74,7 +74,7 @@ func changesOf(path string, v reflect.Value) []change {
 	return out
 }
 
-func TestWhateverThePlannerReadsOfAMachineBringsTheOthersAbout(t *testing.T) {
+func TestWhateverThePlannerReadsOfAMachineBringsTheOthersAboutAndIsSeenByItself(t *testing.T) {
 	peer := passing()
 	peer.Name, peer.Status.Assignment = "cp-2", nil
 	unassigned := func() *v1alpha1.Machine { m := passing(); m.Status.Assignment = nil; return m }
@@ -94,6 +94,11 @@ func TestWhateverThePlannerReadsOfAMachineBringsTheOthersAbout(t *testing.T) {
 			}
 			read[c.path] = true
 			assert.True(t, versionsChanged().Update(event.UpdateEvent{ObjectOld: old, ObjectNew: now}), c.path)
+			var views fleet.Views
+			views.Of("refit", []v1alpha1.Machine{*old, *peer}, nil, old)
+			views.Made("refit", 1)
+			_, _, kept := views.Kept("refit", 1, now, nil)
+			assert.False(t, kept, "%s: the machine itself may look before its change is counted", c.path)
 		}
 	}
 	for _, path := range []string{"status.PassedMinors", "status.PassedMinors[].Message", "status.Assignment.Target.Versions.ControlPlane", "status.Versions.ControlPlane.APIServer", "spec.MachineTemplateSpec.Versions.Kubelet"} {
