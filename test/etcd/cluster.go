@@ -24,6 +24,7 @@ type Cluster struct {
 	ca      *authority
 	program string
 	flags   []string
+	alike   bool
 	Members []*Member
 }
 
@@ -42,6 +43,21 @@ type Member struct {
 func Start(t testing.TB, members int, flags ...string) *Cluster {
 	t.Helper()
 	c := &Cluster{t: t, ca: newAuthority(t), program: program(t), flags: flags}
+	for range members {
+		c.newMember()
+	}
+	for _, m := range c.Members {
+		c.start(m, "new")
+	}
+	c.Await()
+	return c
+}
+
+// StartAlike starts members that all tell clients the address of the first one, as those do that
+// were told none and name the default one.
+func StartAlike(t testing.TB, members int) *Cluster {
+	t.Helper()
+	c := &Cluster{t: t, ca: newAuthority(t), program: program(t), alike: true}
 	for range members {
 		c.newMember()
 	}
@@ -73,13 +89,17 @@ func (c *Cluster) newMember() *Member {
 // start starts a member, and leaves the manifest that it runs from.
 func (c *Cluster) start(m *Member, state string) {
 	c.t.Helper()
+	advertised := m.client
+	if c.alike {
+		advertised = c.Members[0].client
+	}
 	var peers []string
 	for _, other := range c.Members {
 		peers = append(peers, other.Name+"="+other.peer)
 	}
 	flags := append([]string{
 		"--name=" + m.Name, "--data-dir=/var/lib/etcd",
-		"--listen-client-urls=" + m.client, "--advertise-client-urls=" + m.client,
+		"--listen-client-urls=" + m.client, "--advertise-client-urls=" + advertised,
 		"--listen-peer-urls=" + m.peer, "--initial-advertise-peer-urls=" + m.peer,
 		"--initial-cluster=" + strings.Join(peers, ","), "--initial-cluster-state=" + state,
 		"--cert-file=/etc/kubernetes/pki/etcd/server.crt", "--key-file=/etc/kubernetes/pki/etcd/server.key",

@@ -87,6 +87,20 @@ func TestAMemberThatIsDownIsSaidToBeAndTheOthersAreNot(t *testing.T) {
 	assert.NotEmpty(t, memberNamed(t, f, "cp1").Problem, "one that is alone does not serve")
 }
 
+func TestAMemberThatNamesAnAddressAtWhichAnotherOneAnswersIsNotTakenForThatOne(t *testing.T) {
+	c := cluster.StartAlike(t, 3)
+	f := look(t, c.Members[0].Root, func(f upgrade.EtcdFacts) bool { return f.Quorum && healthy(f) == 1 })
+	require.NotNil(t, f.Own())
+	assert.True(t, f.Own().Healthy, "its own host knows where it listens")
+	for _, name := range []string{"cp2", "cp3"} {
+		assert.Contains(t, memberNamed(t, f, name).Problem, "--advertise-client-urls")
+	}
+	require.Error(t, f.Safe(nil), "nobody knows how they are")
+	f = look(t, c.Members[1].Root, func(f upgrade.EtcdFacts) bool { return f.Quorum })
+	assert.True(t, memberNamed(t, f, "cp1").Healthy, "its address is its own")
+	assert.Equal(t, "cp2", f.Own().Name)
+}
+
 func TestAMemberThatStandsStillHoldsUpNoAnswerAndCatchesUpOnceItGoesOn(t *testing.T) {
 	c := cluster.Start(t, 3)
 	leader, still := c.Leader(), c.Followers()[0]

@@ -43,7 +43,7 @@ func (e *Etcd) Look(ctx context.Context) (*upgrade.EtcdFacts, error) {
 	var wait sync.WaitGroup
 	alarms := make([][]upgrade.EtcdAlarmFacts, len(members))
 	for i, m := range members {
-		wait.Go(func() { out.Members[i], alarms[i] = e.ask(ctx, a, m) })
+		wait.Go(func() { out.Members[i], alarms[i] = e.ask(ctx, a, m, out.Member) })
 	}
 	wait.Go(func() { out.Quorum = e.read(ctx, client) == nil })
 	wait.Go(func() { out.ClusterVersion = e.clusterVersion(ctx, a) })
@@ -106,27 +106,26 @@ func (e *Etcd) members(ctx context.Context, client *clientv3.Client) ([]*pb.Memb
 
 // ask asks one member at its own endpoint, and has it read with a quorum: one that is cut off
 // from the others answers for itself well enough. A learner serves no such read.
-func (e *Etcd) ask(ctx context.Context, a *Access, m *pb.Member) (out upgrade.EtcdMemberFacts, alarms []upgrade.EtcdAlarmFacts) {
+func (e *Etcd) ask(ctx context.Context, a *Access, m *pb.Member, own string) (out upgrade.EtcdMemberFacts, alarms []upgrade.EtcdAlarmFacts) {
 	out = upgrade.EtcdMemberFacts{ID: idText(m.ID), Name: m.Name, Learner: m.IsLearner, Started: m.Name != ""}
 	if !out.Started {
 		out.Problem = "it was added, and has not run yet"
 		return out, nil
 	}
-	if len(m.ClientURLs) == 0 {
+	urls := m.ClientURLs
+	if out.ID == own {
+		urls = append(slices.Clone(a.Endpoints), urls...)
+	}
+	if len(urls) == 0 {
 		out.Problem = "it names no address for clients"
 		return out, nil
 	}
-	client, err := e.connect(a, m.ClientURLs...)
+	client, status, err := e.reach(ctx, a, m, urls)
 	if err != nil {
 		out.Problem = err.Error()
 		return out, nil
 	}
 	defer client.Close() //nolint:errcheck // nothing is written through it
-	status, err := e.status(ctx, client, m.ClientURLs[0])
-	if err != nil {
-		out.Problem = err.Error()
-		return out, nil
-	}
 	out.Version, out.AppliedIndex, out.DBSize = status.Version, status.RaftAppliedIndex, status.DbSize
 	alarms = alarmsIn(status.Errors)
 	switch {
@@ -139,6 +138,29 @@ func (e *Etcd) ask(ctx context.Context, a *Access, m *pb.Member) (out upgrade.Et
 	}
 	out.Healthy = out.Problem == ""
 	return out, alarms
+}
+
+// reach is a way to a member by the first of its addresses at which it is the one that answers.
+// Members that were told no address of their own name the default one, which on each host is
+// that host's own member: an answer of somebody else's says nothing.
+func (e *Etcd) reach(ctx context.Context, a *Access, m *pb.Member, urls []string) (*clientv3.Client, *clientv3.StatusResponse, error) {
+	var problems error
+	for _, url := range urls {
+		client, err := e.connect(a, url)
+		if err != nil {
+			problems = errors.Join(problems, err)
+			continue
+		}
+		status, err := e.status(ctx, client, url)
+		if err == nil && status.Header.MemberId == m.ID {
+			return client, status, nil
+		}
+		if err == nil {
+			err = fmt.Errorf("at its address for clients, %s, member %s answers in its place: start it with --advertise-client-urls of its own", url, idText(status.Header.MemberId))
+		}
+		problems = errors.Join(problems, err, client.Close())
+	}
+	return nil, nil, problems
 }
 
 // distinct are the alarms that any member told of; each tells of all.
