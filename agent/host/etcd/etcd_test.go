@@ -198,6 +198,14 @@ func TestASnapshotIsVerifiedKeptOnceAndBounded(t *testing.T) {
 	assert.Equal(t, []string{e.path(Dir + "/snapshot-op-3.db"), e.path(Dir + "/snapshot-op-4.db"), e.path(Dir + "/snapshot-op-5.db")}, kept)
 }
 
+func TestAStoreThatNothingWasEverWrittenToHasASnapshotToo(t *testing.T) {
+	c := cluster.Start(t, 1)
+	taken, err := New(c.Members[0].Root).Snapshot(context.Background(), "op-1")
+	require.NoError(t, err)
+	assert.Equal(t, int64(1), taken.Revision, "as etcd itself says")
+	assert.Len(t, taken.SHA256, 64)
+}
+
 func TestADamagedSnapshotIsFoundAndTakenAnew(t *testing.T) {
 	c := cluster.Start(t, 1)
 	c.Put(c.Members[0], 40, 100)

@@ -38,6 +38,10 @@ func revision(path string) (newest int64, err error) {
 			return errors.New("its database has no keys of etcd's")
 		}
 		key, _ := bucket.Cursor().Last()
+		if key == nil {
+			newest = 1 // of a store that nothing was ever written to
+			return nil
+		}
 		if len(key) < revisionLength {
 			return errors.New("its database has no revision")
 		}

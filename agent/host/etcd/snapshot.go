@@ -86,7 +86,7 @@ func (e *Etcd) takeFrom(ctx context.Context, a *Access, endpoint, path string) (
 		return err
 	}
 	if err := fetch(ctx, client, path+partial); err != nil {
-		return errors.Join(fmt.Errorf("taking a snapshot of etcd at %s: %w", endpoint, err), os.Remove(path+partial))
+		return errors.Join(fmt.Errorf("taking a snapshot of etcd at %s: %w", endpoint, err), files.Remove(path+partial))
 	}
 	if err := os.Rename(path+partial, path); err != nil {
 		return fmt.Errorf("keeping the snapshot of etcd: %w", err)
