@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -69,9 +70,34 @@ func (e *Etcd) unit(ctx context.Context) (func(string) string, error) {
 // serves says that the member is one of those that the API server of its host stores in, and
 // not somebody else's that happens to be there.
 func serves(unit func(string) string, servers []string) bool {
-	return slices.ContainsFunc(append(words(unit("advertise-client-urls")), words(unit("listen-client-urls"))...), func(url string) bool {
-		return slices.Contains(servers, url)
+	listens := append(words(unit("advertise-client-urls")), words(unit("listen-client-urls"))...)
+	return slices.ContainsFunc(servers, func(server string) bool {
+		return slices.ContainsFunc(listens, func(own string) bool { return reaches(server, own) })
 	})
+}
+
+// reaches says that who connects to one address comes to a listener on another: they are the
+// same, whatever the loopback address is called, or all addresses of the host are listened on.
+func reaches(server, listener string) bool {
+	to, err := url.Parse(server)
+	if err != nil {
+		return false
+	}
+	at, err := url.Parse(listener)
+	if err != nil || to.Scheme != at.Scheme || to.Port() != at.Port() {
+		return false
+	}
+	return strings.EqualFold(to.Hostname(), at.Hostname()) || loopback(to.Hostname()) && (loopback(at.Hostname()) || everywhere(at.Hostname()))
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+func everywhere(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "" || ip != nil && ip.IsUnspecified()
 }
 
 // member is the way to a member that runs here, by its own flags.
@@ -88,8 +114,8 @@ func (e *Etcd) member(flag func(string) string) (*Access, error) {
 		return nil, err
 	}
 	a := &Access{Endpoints: []string{own}, Member: true}
-	if !strings.HasPrefix(own, "https:") {
-		return a, nil
+	if !slices.ContainsFunc(append(listen, words(flag("advertise-client-urls"))...), secure) {
+		return a, nil // neither it nor, by the same setup, the others
 	}
 	a.CA, a.Cert, a.Key = flag("trusted-ca-file"), flag("cert-file"), flag("key-file")
 	for _, pair := range pairs {
@@ -100,6 +126,8 @@ func (e *Etcd) member(flag func(string) string) (*Access, error) {
 	}
 	return a, nil
 }
+
+func secure(url string) bool { return strings.HasPrefix(url, "https:") }
 
 // reachable is an address that one can connect to: a member may listen on all of its host's.
 func reachable(listen string) (string, error) {

@@ -54,6 +54,14 @@ func TestTheWayToEtcdIsFoundInWhatTheHostRuns(t *testing.T) {
 			unit: map[string]string{"listen-client-urls": "http://0.0.0.0:2379"},
 			want: &Access{Endpoints: []string{"http://127.0.0.1:2379"}, Member: true},
 		},
+		"also on that of IPv6": {
+			unit: map[string]string{"listen-client-urls": "http://[::]:2379"},
+			want: &Access{Endpoints: []string{"http://[::1]:2379"}, Member: true},
+		},
+		"one that is open on the loopback address only is asked there, and the others with certificates": {
+			unit: map[string]string{"listen-client-urls": "http://127.0.0.1:2379,https://10.0.0.4:2379", "trusted-ca-file": "/ca.crt", "cert-file": "/server.crt", "key-file": "/server.key"},
+			want: &Access{Endpoints: []string{"http://127.0.0.1:2379"}, Member: true, CA: "/ca.crt", Cert: "/server.crt", Key: "/server.key"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := host(t, tc.files)
@@ -79,17 +87,25 @@ func TestAManifestThatCannotBeReadIsNoHostWithoutEtcd(t *testing.T) {
 }
 
 func TestAUnitBesideAnAPIServerCountsWhereTheAPIServerStoresInIt(t *testing.T) {
-	const pki = "/etc/kubernetes/manifests/kube-apiserver.yaml"
-	servers := map[string]string{pki: pod("kube-apiserver", "--etcd-servers=https://10.0.0.7:2379,https://10.0.0.8:2379")}
+	named := func(urls string) map[string]string {
+		return map[string]string{"/etc/kubernetes/manifests/kube-apiserver.yaml": pod("kube-apiserver", "--etcd-servers="+urls)}
+	}
+	servers := named("https://10.0.0.7:2379,https://10.0.0.8:2379")
 	for name, tc := range map[string]struct {
-		listens string
-		member  bool
+		servers, listens string
+		member           bool
 	}{
-		"one of those that it names": {"https://127.0.0.1:2379,https://10.0.0.8:2379", true},
-		"somebody else's":            {"https://127.0.0.1:2379", false},
+		"one of those that it names":              {"https://10.0.0.7:2379,https://10.0.0.8:2379", "https://127.0.0.1:2379,https://10.0.0.8:2379", true},
+		"somebody else's":                         {"https://10.0.0.7:2379,https://10.0.0.8:2379", "https://127.0.0.1:2379", false},
+		"the one on every address of the host":    {"https://127.0.0.1:2379", "https://0.0.0.0:2379", true},
+		"that of IPv6":                            {"https://[::1]:2379", "https://[::]:2379", true},
+		"the loopback address under another name": {"http://127.0.0.1:2379", "http://localhost:2379", true},
+		"a slash at the end":                      {"https://10.0.0.8:2379/", "https://10.0.0.8:2379", true},
+		"another port":                            {"https://127.0.0.1:2379", "https://0.0.0.0:4001", false},
+		"another host, and every address of this": {"https://10.0.0.7:2379", "https://0.0.0.0:2379", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := host(t, servers)
+			e := host(t, named(tc.servers))
 			e.Unit = func(context.Context) (func(string) string, error) {
 				return func(name string) string { return map[string]string{"listen-client-urls": tc.listens}[name] }, nil
 			}
