@@ -3,6 +3,7 @@ package upgrade
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -90,6 +91,23 @@ func TestWhatAMemberNeedsIsNotDoneTwice(t *testing.T) {
 			assert.ElementsMatch(t, tc.want, outline(plan(t, in)))
 		})
 	}
+}
+
+func TestAMemberThatMayBringRemovedOnesBackIsWarnedOf(t *testing.T) {
+	for from, tc := range map[string]struct {
+		to     string
+		warned bool
+	}{
+		"3.5.24": {"v3.6.8", true}, "3.5.25": {"v3.6.8", true}, "3.5.26": {"v3.6.8", false}, "3.6.8": {"v3.6.9", false},
+	} {
+		in := etcdInput(from, tc.to)
+		p := plan(t, in)
+		assert.Equal(t, tc.warned, slices.ContainsFunc(p.Findings, func(f Finding) bool {
+			return f.Reason == FindingEtcdMembership && f.Severity == SeverityWarning && strings.Contains(f.Message, "3.5.26")
+		}), from)
+	}
+	in := etcdInput("3.5.25", "v3.5.27")
+	assert.False(t, slices.ContainsFunc(plan(t, in).Findings, func(f Finding) bool { return f.Reason == FindingEtcdMembership }), "it is on its way to what sets that right")
 }
 
 func TestAMemberThatCannotBeMovedIsRefusedWithAReason(t *testing.T) {

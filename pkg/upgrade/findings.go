@@ -28,6 +28,7 @@ var finders = []finder{
 	phasesLeftOut,
 	knownBadRelease,
 	etcdFloor,
+	etcdRemoved,
 	etcdReady,
 	expiringCertificates,
 	space,

@@ -90,6 +90,18 @@ const (
 	kubernetesEtcd36 = "v1.34.0"
 )
 
+// etcdRemoved warns of etcd 3.6 on a machine of its own whose etcd 3.5 has not set right what it
+// keeps of members that were removed.
+func etcdRemoved(p *planner) []Finding {
+	next, _ := ParseRelease(etcdNextMinor)
+	zombies, _ := ParseRelease(etcdZombies)
+	now, want := p.want.etcdNow, p.want.etcd
+	if !p.want.etcdChanges || want.LessThan(next) || !now.LessThan(next) || !now.LessThan(zombies) {
+		return nil
+	}
+	return []Finding{warning(FindingEtcdMembership, "etcd of this host runs %s and goes to %s, in which members that were removed long ago may come back unless etcd %s has run before: go to the newest patch of v3.5 first, or compare the member list with the hosts before and after", now.Raw(), want.Raw(), etcdZombies)}
+}
+
 // etcdFloor refuses to bring etcd 3.6 to data whose membership etcd 3.5 may have left wrong: it would not start.
 func etcdFloor(p *planner) []Finding {
 	control := p.in.Facts.Control
