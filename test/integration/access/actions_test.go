@@ -30,6 +30,7 @@ var resources = map[string]schema.GroupVersionResource{
 	"serviceaccounts":          {Version: "v1", Resource: "serviceaccounts"},
 	"secrets":                  {Version: "v1", Resource: "secrets"},
 	"pods":                     {Version: "v1", Resource: "pods"},
+	"leases":                   {Group: "coordination.k8s.io", Version: "v1", Resource: "leases"},
 }
 
 // request is what an action sends: as whom, on whose Machine, for real or as a dry run.
@@ -56,7 +57,9 @@ type action struct {
 	once bool
 	// own is legitimate for an agent; see section 7 of docs/architecture.md.
 	own bool
-	do  func(r request) error
+	// alone: legitimate for the agent of a host with etcd alone, which no kubelet speaks for.
+	alone bool
+	do    func(r request) error
 }
 
 const (
@@ -139,6 +142,12 @@ func besides() []action {
 		{name: "roles: create, any other", writes: true, do: create("roles", "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {generateName: r-}}")},
 		{name: "roles: update, a host's to every Machine", writes: true, once: true, do: update("roles", "refit-machine-OWN", `{"rules":[{"apiGroups":["refit.dev"],"resources":["machines"],"verbs":["get","list","watch"]}]}`)},
 		{name: "rolebindings: update, a host's to somebody else", writes: true, once: true, do: update("rolebindings", "refit-machine-OWN", `{"subjects":[{"kind":"User","apiGroup":"rbac.authorization.k8s.io","name":"eve"}]}`)},
+		{name: "leases: get own", do: get("leases", "refit-machine-OWN")},
+		{name: "leases: list", do: list("leases", "")},
+		{name: "leases: create", writes: true, do: create("leases", "{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {generateName: refit-machine-}}")},
+		{name: "leases: patch own", writes: true, alone: true, do: patch("leases", "refit-machine-OWN", `{"spec":{"holderIdentity":"UNIQUE"}}`)},
+		{name: "leases: patch another", writes: true, do: patch("leases", "refit-machine-OTHER", `{"spec":{"holderIdentity":"UNIQUE"}}`)},
+		{name: "leases: delete own", writes: true, once: true, do: remove("leases", "refit-machine-OWN")},
 		{name: "pods: create, as a host", writes: true, do: create("pods", podAsHost)},
 		{name: "pods: list", do: list("pods", "")},
 	}

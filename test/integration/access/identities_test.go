@@ -35,6 +35,7 @@ func identities(t *testing.T, kube kubernetes.Interface) []identity {
 		{name: "kubelet", what: "the agent of w1 with the kubelet's certificate", own: "w1", config: server.As(t, "system:node:w1", "system:nodes")},
 		{name: "token", what: "the agent of w1 with a token of refit-machine-w1", own: "w1", config: bearer(t, kube, namespace, "refit-machine-w1", nil)},
 		{name: "bound", what: "the same with a token that is bound to the Node w1", own: "w1", config: bearer(t, kube, namespace, "refit-machine-w1", boundTo("Node", "w1"))},
+		{name: "alone", what: "the agent of e1, which has etcd and no Node, with a token of refit-machine-e1", own: "e1", config: bearer(t, kube, namespace, "refit-machine-e1", nil)},
 		{name: "kubelet-", what: "the agent with the kubelet's certificate, after its Node was deleted", own: "gone", config: server.As(t, "system:node:gone", "system:nodes")},
 		{name: "bound-", what: "the agent with a token that is bound to its Node, after that was deleted", own: "gone", config: bearer(t, kube, namespace, "refit-machine-gone", boundTo("Node", "gone"))},
 		{name: "pod", what: "the pod of the DaemonSet on w1", own: "w1", config: bearer(t, kube, "refit-agent", "refit-agent", boundTo("Pod", "agent-w1"))},
@@ -72,7 +73,7 @@ func awaitInForce(t *testing.T, all []identity) {
 		return err
 	}
 	require.True(t, eventually(func() bool {
-		return apierrors.IsUnauthorized(read("bound-")) && read("kubelet") == nil && read("bound") == nil && read("coord") == nil
+		return apierrors.IsUnauthorized(read("bound-")) && read("kubelet") == nil && read("alone") == nil && read("bound") == nil && read("coord") == nil
 	}), "the Roles, or the end of a bound token")
 	last := map[string]error{}
 	policy := func(name, resource, object string, subresources ...string) bool {

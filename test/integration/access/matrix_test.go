@@ -44,6 +44,7 @@ subjects:
   - {apiGroup: rbac.authorization.k8s.io, kind: User, name: "system:node:gone"}
   - {kind: ServiceAccount, namespace: refit, name: refit-machine-w1}
   - {kind: ServiceAccount, namespace: refit, name: refit-machine-gone}
+  - {kind: ServiceAccount, namespace: refit, name: refit-machine-e1}
   - {kind: ServiceAccount, namespace: refit-agent, name: refit-agent}
   - {kind: ServiceAccount, namespace: refit-system, name: refit-coordinator}
 ---
@@ -150,6 +151,8 @@ func agentsHaveTheirOwn(t *testing.T, m matrix) {
 				assert.NotEqual(t, allowed, got, "%s as %s", a.name, agent)
 			}
 		}
+		bound := strings.HasSuffix(a.name, "bound to its Node") // it has none
+		assert.Equal(t, (a.own || a.alone) && !bound, m[a.name]["alone"] == allowed, "%s as the agent of a host with etcd alone", a.name)
 		for _, nobody := range []string{"bound-", "pod?", "nobody", "anon"} {
 			assert.NotEqual(t, allowed, m[a.name][nobody], "%s as %s", a.name, nobody)
 		}
@@ -165,7 +168,7 @@ func policiesHold(t *testing.T, m matrix) {
 		if !a.writes || !refit && !strings.HasPrefix(a.name, "serviceaccounts/token") {
 			continue
 		}
-		for _, id := range []string{"kubelet", "token", "bound", "pod", "pod?"} {
+		for _, id := range []string{"kubelet", "token", "bound", "alone", "pod", "pod?"} {
 			byStatus := strings.HasPrefix(a.name, "machines/status: update own, an agent's field") // the same by another verb
 			if got := m[a.name][id]; got == allowed {
 				assert.True(t, a.own || byStatus, "%s as %s", a.name, id)

@@ -19,7 +19,8 @@ const (
 	patience  = 30 * time.Second
 )
 
-// hosts are w1, of whose own Machine and of another's the matrix asks, w2, the other, and gone, whose Node is deleted.
+// hosts are w1, of whose own Machine and of another's the matrix asks, w2, the other, gone, whose Node is deleted,
+// and e1, which has etcd and no Node. No agent of a host with a Node has a Lease: those of w1 and w2 are there to be kept from it.
 const fixture = `
 {apiVersion: v1, kind: Node, metadata: {name: w1}}
 ---
@@ -36,6 +37,12 @@ const fixture = `
 {apiVersion: refit.dev/v1alpha1, kind: Machine, metadata: {name: w2, namespace: refit}, spec: {roles: [Worker]}}
 ---
 {apiVersion: refit.dev/v1alpha1, kind: Machine, metadata: {name: gone, namespace: refit}, spec: {roles: [Worker]}}
+---
+{apiVersion: refit.dev/v1alpha1, kind: Machine, metadata: {name: e1, namespace: refit}, spec: {roles: [Etcd]}}
+---
+{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: refit-machine-w1, namespace: refit}}
+---
+{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: refit-machine-w2, namespace: refit}}
 ---
 {apiVersion: refit.dev/v1alpha1, kind: MachineDeployment, metadata: {name: pool, namespace: refit}, spec: {selector: {matchLabels: {pool: none}}, template: {}}}
 ---
@@ -77,7 +84,12 @@ func letCoordinatorWork(t *testing.T, kube kubernetes.Interface) {
 				return false
 			}
 		}
-		return true
+		_, err := kube.RbacV1().RoleBindings(namespace).Get(context.Background(), "refit-machine-e1", metav1.GetOptions{})
+		if err != nil {
+			return false
+		}
+		_, err = kube.CoordinationV1().Leases(namespace).Get(context.Background(), "refit-machine-e1", metav1.GetOptions{})
+		return err == nil
 	}
 	worked := eventually(written)
 	require.NoError(t, cmd.Process.Kill())
