@@ -2,6 +2,7 @@ package executor
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -171,6 +172,36 @@ func TestAKubeadmThatFailsSaysWhatBecameOfEtcd(t *testing.T) {
 	require.Equal(t, "ControlPlaneUpgradeFailed", rec.Reason)
 	assert.Contains(t, rec.Message, "status.etcdSnapshot")
 	assert.Contains(t, rec.Message, "cp1")
+}
+
+// B61: kubeadm waits for a static pod to change that has nothing to change, and gives up. What
+// runs is looked at, the run is made once more, and then a person hears of it.
+func TestAKubeadmThatWaitsForAChangeOfEtcdThatCannotComeIsRunOnceMoreAndThenTold(t *testing.T) {
+	const said = "static Pod hash for component etcd on Node cp1 did not change after 5m0s: timed out waiting for the condition"
+	b := etcdMember(t)
+	b.host.FailIf = func(label string) error {
+		if label != "kubeadm upgrade v"+newKubernetes {
+			return nil
+		}
+		b.host.WithControlPlane("v" + newKubernetes)
+		return errors.New(said)
+	}
+	etcdBefore := b.host.Snapshot().Etcd.Members
+	rec := b.finish()
+	require.Equal(t, journal.Failed, rec.State)
+	assert.Equal(t, "ControlPlaneUpgradeFailed", rec.Reason)
+	assert.Contains(t, rec.Message, said, "which component, and what of it")
+	assert.Equal(t, 2, count(b.host.Log, "kubeadm upgrade v"+newKubernetes), "once more, never in a loop")
+	s := b.host.Snapshot()
+	assert.Equal(t, "v"+newKubernetes, s.Pods["kube-apiserver"], "what is at its target stays there")
+	assert.Equal(t, etcdBefore, s.Etcd.Members)
+
+	b.host.FailIf = nil
+	b.op.ID = "grant-2"
+	b.op.Plan.Steps[0].Expect.ControlPlane = "v" + newKubernetes
+	b.op.Plan = sealed(b.op.Plan)
+	rec = b.finish()
+	require.Equal(t, journal.Successful, rec.State, rec.Message)
 }
 
 func TestNoPlanMayWriteWhereEtcdKeepsWhatItIs(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	"github.com/refit-dev/refit/coordinator/gates"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // seesEtcd is a report of three members that are well, but for what changes it.
@@ -70,4 +72,55 @@ func TestNoControlPlaneIsGrantedAnythingWhileAnyHostSeesAMemberOfEtcdUnwell(t *t
 func TestWhatDisturbsNothingIsNotHeldUpByEtcd(t *testing.T) {
 	f := New().Machine("cp1", "", plane, seesEtcd("cp1", unasked), Plans(v1alpha1.DisruptionNone)).Machine("cp2", "", plane, seesEtcd("cp2", without("cp3"))).Build()
 	assert.Nil(t, gates.Check(f, f.Find("cp1")))
+}
+
+// B62: three machines that are all of it, and bounds of a person's that would let two go.
+func TestMembersThatAreWorkersTooGoOneAtATimeAndOnlyWhenAllAreWell(t *testing.T) {
+	for name, tc := range map[string]struct {
+		sees    func(member string) Edit
+		granted []string
+	}{
+		"all are well":        {func(member string) Edit { return seesEtcd(member) }, []string{"cp1"}},
+		"one is not":          {func(member string) Edit { return seesEtcd(member, without("cp3")) }, []string{"cp3"}}, // it may be mended
+		"two are not":         {func(member string) Edit { return seesEtcd(member, without("cp2", "cp3")) }, nil},
+		"one has no vote yet": {func(member string) Edit { return seesEtcd(member, func(e *v1alpha1.ObservedEtcd) { e.Learners = 1 }) }, nil},
+		"one has raised alarm": {func(member string) Edit {
+			return seesEtcd(member, func(e *v1alpha1.ObservedEtcd) { e.Alarms = []string{"CORRUPT on cp2"} })
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			every := Of(func(m *v1alpha1.Machine) {
+				m.Spec.Roles = []v1alpha1.Role{v1alpha1.RoleControlPlane, v1alpha1.RoleEtcd, v1alpha1.RoleWorker}
+			})
+			b := New().Deployment("all", maxUnavailable(intstr.FromInt32(2)))
+			for _, name := range []string{"cp1", "cp2", "cp3"} {
+				b.Machine(name, "all", plane, every, tc.sees(name), Plans(v1alpha1.DisruptionDrain))
+			}
+			f := b.Build()
+			var granted []string
+			for _, m := range f.Machines {
+				if gates.Check(f, m) == nil {
+					m.Hold(&v1alpha1.Slot{Machine: m.Name, Disruption: v1alpha1.DisruptionDrain})
+					granted = append(granted, m.Name)
+				}
+			}
+			assert.Equal(t, tc.granted, granted)
+		})
+	}
+}
+
+// B66: a hop takes labels off the Nodes of control planes.
+func TestAMemberIsOneWhateverItsNodeIsLabelled(t *testing.T) {
+	const old, now = "node-role.kubernetes.io/master", "node-role.kubernetes.io/control-plane"
+	for name, labels := range map[string]map[string]string{
+		"as before the hop": {old: "", now: ""}, "as after it": {now: ""}, "with a value": {now: "true"}, "not at all": nil, "as another": {"node-role.kubernetes.io/worker": ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			labelled := func(_ *v1alpha1.Machine, n *corev1.Node, _ *v1alpha1.LedgerSpec) { n.Labels = labels }
+			f := New().Machine("cp1", "", plane, labelled, seesEtcd("cp1"), InSlot(v1alpha1.DisruptionRestart)).Machine("cp2", "", plane, labelled, seesEtcd("cp2")).Build()
+			v := gates.Check(f, f.Find("cp2"))
+			require.NotNil(t, v)
+			assert.Equal(t, gates.ReasonControlPlaneBusy, v.Reason)
+		})
+	}
 }

@@ -20,6 +20,7 @@ import (
 type dry struct {
 	t      *testing.T
 	output string // of a run that fails; "" for one that succeeds
+	warned string // by a run that succeeds
 	argv   []string
 	config map[string]any
 }
@@ -32,7 +33,7 @@ func (d *dry) Run(_ context.Context, c command.Command) (command.Result, error) 
 	require.NoError(d.t, yaml.Unmarshal(text, &d.config))
 	assert.Equal(d.t, []string{dryRunDir + "=" + filepath.Dir(path)}, c.Env, "what it writes goes where we take it away")
 	if d.output == "" {
-		return command.Result{}, nil
+		return command.Result{Stderr: d.warned}, nil
 	}
 	return command.Result{Stderr: d.output, ExitCode: 1}, &command.Error{Argv: c.Argv, ExitCode: 1}
 }
@@ -42,18 +43,21 @@ func TestTheChecksOfKubeadmAreMadeDryBeforeTheUpgrade(t *testing.T) {
 	const prologue = "[preflight] Some fatal errors occurred:\n"
 	for name, tc := range map[string]struct {
 		output   string
+		warned   string
 		severity string
 		passes   string // reason of what may pass by itself
 	}{
-		"all is well":                     {},
-		"a check that a person can mend":  {output: prologue + "\t[ERROR CoreDNSUnsupportedPlugins]: there are unsupported plugins", severity: upgrade.SeverityError},
-		"one of the two may pass":         {output: prologue + "\t[ERROR CreateJob]: no\n\t[ERROR SystemVerification]: no", severity: upgrade.SeverityError},
-		"another machine is being worked": {output: prologue + "\t[ERROR ControlPlaneNodesReady]: cp2 is not ready", passes: reasonPreflightFailed},
-		"the API server is away":          {output: "error: couldn't create a Kubernetes client: connection refused", severity: upgrade.SeverityWarning},
+		"all is well":                      {},
+		"a warning alone is no refusal":    {warned: "[preflight] Running pre-flight checks\n\t[WARNING CoreDNSUnsupportedPlugins]: there are unsupported plugins\n\t[WARNING CreateJob]: no\n"},
+		"an image of CoreDNS of one's own": {output: prologue + "\t[ERROR CoreDNSMigration]: CoreDNS will not be upgraded: start version 'v1.6.2-100' not supported", severity: upgrade.SeverityError},
+		"a check that a person can mend":   {output: prologue + "\t[ERROR CoreDNSUnsupportedPlugins]: there are unsupported plugins", severity: upgrade.SeverityError},
+		"one of the two may pass":          {output: prologue + "\t[ERROR CreateJob]: no\n\t[ERROR SystemVerification]: no", severity: upgrade.SeverityError},
+		"another machine is being worked":  {output: prologue + "\t[ERROR ControlPlaneNodesReady]: cp2 is not ready", passes: reasonPreflightFailed},
+		"the API server is away":           {output: "error: couldn't create a Kubernetes client: connection refused", severity: upgrade.SeverityWarning},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := New(t.TempDir())
-			k.Runner = &dry{t: t, output: tc.output}
+			k.Runner = &dry{t: t, output: tc.output, warned: tc.warned}
 			findings, err := k.Preflight(t.Context(), "/unpacked/kubeadm", upgrade.KubeadmUpgrade{Role: v1alpha1.KubeadmOther, Version: "v1.37.2"})
 			if tc.passes != "" {
 				var blocked *upgrade.Blocked
