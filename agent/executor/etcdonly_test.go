@@ -107,3 +107,23 @@ func TestAHostWhoseMemberHasMovedSinceItsPlanNeedsANewOne(t *testing.T) {
 	require.Equal(t, journal.Failed, rec.State)
 	assert.Equal(t, "HostChanged", rec.Reason, rec.Message)
 }
+
+// The executor ends after GuardEtcd and goes on later: what it saw of the others then says nothing.
+func TestNoMemberIsTakenAwayOnALookOfBeforeTheExecutorEnded(t *testing.T) {
+	for name, away := range map[string]string{"etcd": "kubeadm upgrade v" + newKubernetes, "etcd alone": "restart " + upgrade.UnitEtcd} {
+		t.Run(name, func(t *testing.T) {
+			b := plans[name](t)
+			for at := 1; !strings.Contains(strings.Join(b.host.Log, "\n"), "install "); at++ {
+				b = plans[name](t)
+				b.crashAt(at)
+			}
+			require.NotContains(t, strings.Join(b.host.Log, "\n"), away)
+			b.is(1, false)
+			rec := b.finish()
+			require.Equal(t, journal.Failed, rec.State)
+			assert.Equal(t, upgrade.FindingEtcdUnhealthy, rec.Reason, rec.Message)
+			assert.Contains(t, rec.Message, "cp2")
+			assert.NotContains(t, strings.Join(b.host.Log, "\n"), away)
+		})
+	}
+}

@@ -3,9 +3,11 @@ package steps
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/refit-dev/refit/agent/host/waiting"
+	"github.com/refit-dev/refit/pkg/upgrade"
 )
 
 // guardEtcd is the last look before this host is disturbed: every member with a vote is started,
@@ -29,4 +31,22 @@ func guardEtcd(ctx context.Context, r Run) (string, error) {
 	})
 	waiting.Over(ctx)
 	return said, err
+}
+
+// stillGuarded looks once more right before the member here is taken away: packages were installed
+// since GuardEtcd, and between the two an executor may have ended and gone on much later. Half of the step's
+// time is left for the step. Once the member was away, what is begun is brought to its end.
+func stillGuarded(ctx context.Context, r Run) error {
+	at := slices.IndexFunc(r.Plan.Steps, func(s upgrade.Step) bool { return s.Kind == upgrade.StepGuardEtcd })
+	if at < 0 || r.Attempt > 1 {
+		return nil
+	}
+	r.Step = r.Plan.Steps[at]
+	if deadline, bounded := ctx.Deadline(); bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/2)
+		defer cancel()
+	}
+	_, err := guardEtcd(ctx, r)
+	return err
 }

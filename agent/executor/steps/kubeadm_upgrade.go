@@ -42,6 +42,11 @@ func kubeadmUpgrade(ctx context.Context, r Run) (string, error) {
 			return "the control plane runs " + k.Version + " already", nil
 		}
 	}
+	if k.ControlPlane {
+		if err := stillGuarded(ctx, r); err != nil {
+			return "", err
+		}
+	}
 	message, err := judgeKubeadm(ctx, r, k, runKubeadm(ctx, r, k))
 	if err == nil {
 		err = syncKubeadm(r.Host)

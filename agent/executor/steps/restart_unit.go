@@ -29,6 +29,11 @@ func restartUnit(ctx context.Context, r Run) (string, error) {
 	if unit == AgentUnit {
 		return restartAgent(ctx, r)
 	}
+	if unit == upgrade.UnitEtcd {
+		if err := stillGuarded(ctx, r); err != nil {
+			return "", err
+		}
+	}
 	if err := r.Host.Units.Restart(ctx, unit); err != nil {
 		return "", afterFailedJob(ctx, r, fmt.Errorf("restarting %s: %w", unit, err))
 	}
