@@ -224,7 +224,7 @@ func healthy(s *scope) *metav1.Condition {
 
 func (r *Reconciler) overridden(s *scope) *metav1.Condition {
 	overrides := r.Board.Overrides(s.key)
-	if len(overrides) == 0 {
+	if len(overrides) == 0 || s.view.Pool.Deployment == nil { // of what a deployment found that has let go of it
 		return nil
 	}
 	fields := make([]string, 0, len(overrides))
