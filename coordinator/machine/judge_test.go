@@ -27,7 +27,7 @@ func TestOverriddenFieldsAreNamedWithTheirManagersAndReleasedWithACommandThatExi
 	require.NotNil(t, c)
 	assert.Contains(t, c.Message, `spec.os.packages[name="openssl"].version (owned by argocd), spec.versions.kubelet (owned by kubectl-edit)`)
 	assert.Contains(t, c.Message, "release them with: kubectl refit release w2 -n refit")
-	assert.Nil(t, (&Reconciler{Board: &board.Board{}}).overridden(&scope{key: key, view: view}))
+	assert.Nil(t, (&Reconciler{Board: &board.Board{}}).overridden(&scope{key: key, view: view, read: &v1alpha1.Machine{}}))
 	assert.Nil(t, (&Reconciler{Board: b}).overridden(&scope{key: key, view: &fleet.Machine{Pool: &fleet.Pool{}}}), "it has left its pool")
 }
 

@@ -96,3 +96,29 @@ func TestAMachineThatLeavesItsPoolIsOverriddenNoMore(t *testing.T) {
 	require.NoError(t, w.admin.Update(context.Background(), m))
 	require.Eventually(t, func() bool { return w.condition("w1", v1alpha1.ConditionOverridden).Status != "True" }, 15*time.Second, 100*time.Millisecond, "it is in no pool")
 }
+
+// What was said before stays, as with the skew, until the deployment was looked at.
+func TestANewLeaderTakesNoOverrideBackThatStands(t *testing.T) {
+	w := newWorld(t)
+	w.host("cp1", "", v1alpha1.RoleControlPlane).set(func(h *host) { h.Kubelet, h.APIServer = newK8s, newK8s })
+	w.host("w1", "workers", v1alpha1.RoleWorker)
+	w.host("w2", "workers", v1alpha1.RoleWorker)
+	w.kubectl(wishOf("w1", oldK8s))
+	w.pool("workers", workerAt(newK8s))
+	w.start()
+	w.until("it is overridden", func() bool { return w.condition("w1", v1alpha1.ConditionOverridden).Status == "True" })
+	w.untilUpToDate("w2")
+	since, epoch := w.condition("w1", v1alpha1.ConditionOverridden).LastTransitionTime, w.ledger().Epoch
+	w.kill()
+	gone := false
+	w.start()
+	w.until("the next one leads", func() bool {
+		gone = gone || w.condition("w1", v1alpha1.ConditionOverridden).Status != "True"
+		return w.ledger().Epoch > epoch
+	})
+	for end := time.Now().Add(4 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		gone = gone || w.condition("w1", v1alpha1.ConditionOverridden).Status != "True"
+	}
+	now := w.condition("w1", v1alpha1.ConditionOverridden).LastTransitionTime
+	require.False(t, gone || !now.Equal(&since), "it was taken back (%t), and said anew: %s, then %s", gone, since, now)
+}
