@@ -156,7 +156,7 @@ func (b *Board) Verdict(machine types.NamespacedName) (gates.Verdict, bool) {
 // SetOverrides replaces the overridden fields of a machine.
 func (b *Board) SetOverrides(machine types.NamespacedName, overrides []Override) {
 	b.mu.Lock()
-	if slices.Equal(b.overrides[machine], overrides) {
+	if was, looked := b.overrides[machine]; looked && slices.Equal(was, overrides) {
 		b.mu.Unlock()
 		return
 	}
@@ -164,18 +164,16 @@ func (b *Board) SetOverrides(machine types.NamespacedName, overrides []Override)
 		b.overrides = map[types.NamespacedName][]Override{}
 	}
 	b.overrides[machine] = overrides
-	if len(overrides) == 0 {
-		delete(b.overrides, machine)
-	}
 	b.mu.Unlock()
 	b.tell([]types.NamespacedName{machine})
 }
 
-// Overrides of the machine.
-func (b *Board) Overrides(machine types.NamespacedName) []Override {
+// Overrides of the machine; false before its template was compared with it.
+func (b *Board) Overrides(machine types.NamespacedName) ([]Override, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.Clone(b.overrides[machine])
+	overrides, looked := b.overrides[machine]
+	return slices.Clone(overrides), looked
 }
 
 func (b *Board) tell(machines []types.NamespacedName) {

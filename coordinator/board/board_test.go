@@ -65,10 +65,13 @@ func TestOverridesAreToldOnChange(t *testing.T) {
 	b.SetOverrides(key("a", "m"), o)
 	b.SetOverrides(key("a", "m"), o)
 	assert.Equal(t, 1, told)
-	assert.Equal(t, o, b.Overrides(key("a", "m")))
+	got, _ := b.Overrides(key("a", "m"))
+	assert.Equal(t, o, got)
 	b.SetOverrides(key("a", "m"), nil)
 	assert.Equal(t, 2, told)
-	assert.Empty(t, b.Overrides(key("a", "m")))
+	got, looked := b.Overrides(key("a", "m"))
+	assert.Empty(t, got)
+	assert.True(t, looked)
 }
 
 func TestASkewIsToldOnChangeAndKnownOnlyOnceItWasJudged(t *testing.T) {

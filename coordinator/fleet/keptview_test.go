@@ -28,7 +28,7 @@ func TestAKeptViewIsOfTheFleetThatAPlannerWouldReadAnew(t *testing.T) {
 	}
 	var views Views
 	look := func() {
-		views.Of("a", machines, nodes, &machines[0])
+		views.Of("a", 0, machines, nodes, &machines[0])
 		assert.Equal(t, ForPlanner(machines, nodes), views.kept["a"].fleet(machines, nodes))
 	}
 	look()

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -21,8 +22,7 @@ type Views struct {
 }
 
 type keptView struct {
-	known   bool // at is how many changes there were when it was made
-	at      uint64
+	at      uint64 // how many changes there were before it was made, at least
 	hosts   map[string]*keptHost // of Machines, by name
 	nodes   map[string]int       // where the Node of a name was in the list last
 	others  string               // versions of the Nodes without a Machine
@@ -38,8 +38,10 @@ type keptHost struct {
 	offers        offers
 }
 
-// Of is the view of a namespace with a machine as the caller has it, and that machine's host.
-func (v *Views) Of(namespace string, machines []v1alpha1.Machine, nodes []corev1.Node, m *v1alpha1.Machine) (*upgrade.View, upgrade.HostState) {
+// Of is the view of a namespace with a machine as the caller has it, and that machine's host. The
+// objects were listed after at changes had been counted. Of lists that are older than those of the
+// view that is kept, nothing is kept: nobody would know again that it is.
+func (v *Views) Of(namespace string, at uint64, machines []v1alpha1.Machine, nodes []corev1.Node, m *v1alpha1.Machine) (*upgrade.View, upgrade.HostState) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.kept == nil {
@@ -50,18 +52,34 @@ func (v *Views) Of(namespace string, machines []v1alpha1.Machine, nodes []corev1
 		k = &keptView{hosts: map[string]*keptHost{}, nodes: map[string]int{}}
 		v.kept[namespace] = k
 	}
+	if at < k.at {
+		return upgrade.NewView(ForPlanner(with(m, machines), nodes)), upgrade.StateOf(m, stateOfNode(nodeOf(nodes, m.Name)), nil)
+	}
 	k.refresh(machines, nodes)
+	k.at = at
 	own := upgrade.StateOf(m, stateOfNode(k.node(nodes, m.Name)), nil)
 	if k.hosts[m.Name].same(own, m) {
 		return k.view, own
 	}
-	all := append([]v1alpha1.Machine{}, machines...)
+	return upgrade.NewView(ForPlanner(with(m, machines), nodes)), own
+}
+
+// with are the machines with that one as the caller has it.
+func with(m *v1alpha1.Machine, machines []v1alpha1.Machine) []v1alpha1.Machine {
+	all := slices.Clone(machines)
 	for i := range all {
 		if all[i].Name == m.Name {
 			all[i] = *m
 		}
 	}
-	return upgrade.NewView(ForPlanner(all, nodes)), own
+	return all
+}
+
+func nodeOf(nodes []corev1.Node, name string) *corev1.Node {
+	if i := slices.IndexFunc(nodes, func(n corev1.Node) bool { return n.Name == name }); i >= 0 {
+		return &nodes[i]
+	}
+	return nil
 }
 
 // same says that the planner makes of the machine what it made when the host was taken in.
@@ -76,20 +94,11 @@ func (v *Views) Kept(namespace string, at uint64, m *v1alpha1.Machine, n *Node) 
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	k := v.kept[namespace]
-	if k == nil || !k.known || k.at != at {
+	if k == nil || k.view == nil || k.at != at {
 		return nil, upgrade.HostState{}, false
 	}
 	own := upgrade.StateOf(m, stateOf(n), nil)
 	return k.view, own, k.hosts[m.Name].same(own, m)
-}
-
-// Made says how many changes there were before the objects were listed that Of was given.
-func (v *Views) Made(namespace string, at uint64) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if k := v.kept[namespace]; k != nil {
-		k.known, k.at = true, at
-	}
 }
 
 // refresh makes the view anew if any host of it has changed. It is asked by every machine,

@@ -23,11 +23,7 @@ func TestAViewIsKeptUntilSomethingChangesThatThePlannerReads(t *testing.T) {
 	node := fleet.NodeOf(&nodes[1])
 	_, _, same := views.Kept("a", 0, &machines[1], node)
 	assert.False(t, same, "nothing was made yet")
-	made, host := views.Of("a", machines, nodes, &machines[1])
-	_, _, same = views.Kept("a", 0, &machines[1], node)
-	assert.False(t, same, "nobody has said when it was made")
-
-	views.Made("a", 7)
+	made, host := views.Of("a", 7, machines, nodes, &machines[1])
 	view, own, same := views.Kept("a", 7, &machines[1], node)
 	assert.True(t, same)
 	assert.Same(t, made, view)

@@ -95,9 +95,6 @@ func (r *Reconciler) planner(ctx context.Context, s *scope) (*upgrade.View, upgr
 	if err := r.Nodes.List(ctx, nodes, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, upgrade.HostState{}, fmt.Errorf("listing Nodes for skew: %w", err)
 	}
-	view, host := r.views.Of(s.key.Namespace, machines.Items, nodes.Items, s.machine)
-	if r.Changes != nil {
-		r.views.Made(s.key.Namespace, before)
-	}
+	view, host := r.views.Of(s.key.Namespace, before, machines.Items, nodes.Items, s.machine)
 	return view, host, nil
 }

@@ -223,8 +223,13 @@ func healthy(s *scope) *metav1.Condition {
 }
 
 func (r *Reconciler) overridden(s *scope) *metav1.Condition {
-	overrides := r.Board.Overrides(s.key)
-	if len(overrides) == 0 {
+	overrides, looked := r.Board.Overrides(s.key)
+	switch {
+	case s.view.Pool.Deployment == nil:
+		return nil // whatever a deployment found that has let go of it
+	case !looked: // as after a restart: what was said before stays
+		return meta.FindStatusCondition(s.read.Status.Conditions, v1alpha1.ConditionOverridden).DeepCopy()
+	case len(overrides) == 0:
 		return nil
 	}
 	fields := make([]string, 0, len(overrides))

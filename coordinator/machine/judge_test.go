@@ -22,11 +22,13 @@ func TestOverriddenFieldsAreNamedWithTheirManagersAndReleasedWithACommandThatExi
 	key := types.NamespacedName{Namespace: "refit", Name: "w2"}
 	b := &board.Board{}
 	b.SetOverrides(key, []board.Override{{Field: `spec.os.packages[name="openssl"].version`, Manager: "argocd"}, {Field: "spec.versions.kubelet", Manager: "kubectl-edit"}})
-	c := (&Reconciler{Board: b}).overridden(&scope{key: key})
+	view := &fleet.Machine{Pool: &fleet.Pool{Deployment: &v1alpha1.MachineDeployment{}}}
+	c := (&Reconciler{Board: b}).overridden(&scope{key: key, view: view})
 	require.NotNil(t, c)
 	assert.Contains(t, c.Message, `spec.os.packages[name="openssl"].version (owned by argocd), spec.versions.kubelet (owned by kubectl-edit)`)
 	assert.Contains(t, c.Message, "release them with: kubectl refit release w2 -n refit")
-	assert.Nil(t, (&Reconciler{Board: &board.Board{}}).overridden(&scope{key: key}))
+	assert.Nil(t, (&Reconciler{Board: &board.Board{}}).overridden(&scope{key: key, view: view, read: &v1alpha1.Machine{}}))
+	assert.Nil(t, (&Reconciler{Board: b}).overridden(&scope{key: key, view: &fleet.Machine{Pool: &fleet.Pool{}}}), "it has left its pool")
 }
 
 func TestAWaitingMachineSaysWhatRunsAndWhatIsWanted(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/refit-dev/refit/coordinator/fleet"
 	"github.com/refit-dev/refit/coordinator/order"
+	"github.com/refit-dev/refit/coordinator/standby"
 )
 
 // nextMoment is how long it is until time alone may change a verdict; 0 when it never does.
@@ -14,7 +15,7 @@ func nextMoment(f *fleet.Fleet) time.Duration {
 		if failure := m.Status.RolloutFailure; failure != nil && failure.NextRetryTime != nil {
 			next.at(failure.NextRetryTime.Time)
 		}
-		if m.Pool.Rolling().TopologyKey != "" {
+		if m.Pool.Rolling().TopologyKey != "" || standby.Asked(m.Pool) {
 			next.at(m.OutOfSightAt())
 		}
 	}

@@ -123,7 +123,7 @@ func (p *parts) addMachine() error {
 	}
 	err := builder.ControllerManagedBy(p.mgr).Named("machine").
 		For(&v1alpha1.Machine{}).
-		Owns(&rbacv1.Role{}).Owns(&rbacv1.RoleBinding{}).
+		Owns(&rbacv1.Role{}).Owns(&rbacv1.RoleBinding{}).Owns(&corev1.ServiceAccount{}).
 		Watches(&v1alpha1.Machine{}, handler.EnqueueRequestsFromMapFunc(p.mapper.concerned), builder.WithPredicates(versionsChanged())).
 		Watches(&v1alpha1.MachineDeployment{}, handler.EnqueueRequestsFromMapFunc(p.mapper.machinesOf), builder.WithPredicates(wishChanged())).
 		Watches(&v1alpha1.Ledger{}, p.slots()).

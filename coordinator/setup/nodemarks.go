@@ -47,7 +47,7 @@ func namespaceOrOrphans(ctx context.Context, o client.Object) []ctrl.Request {
 // marked nodes that have none.
 func (m mapper) markersOfNode(ctx context.Context, n *corev1.Node) []ctrl.Request {
 	requests := m.namespacesOfNode(ctx, n)
-	if len(requests) == 0 && drain.Lasts(n) {
+	if drain.Lasts(n) && len(m.machineOfNode(ctx, n)) == 0 {
 		requests = append(requests, requestFor(nodemarks.Orphans))
 	}
 	return requests

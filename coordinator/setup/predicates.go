@@ -46,10 +46,12 @@ func poolChanged() predicate.Predicate {
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			old, isOld := e.ObjectOld.(*v1alpha1.MachineDeployment)
 			now, isNow := e.ObjectNew.(*v1alpha1.MachineDeployment)
-			return isOld && isNow && old.Status.ObservedGeneration != now.Status.ObservedGeneration
+			return isOld && isNow && (old.Status.ObservedGeneration != now.Status.ObservedGeneration || written(old) != written(now))
 		},
 	})
 }
+
+func written(d *v1alpha1.MachineDeployment) bool { return (&fleet.Pool{Deployment: d}).TemplateWritten() }
 
 // wishChanged passes a new spec or annotation (a retry), and of a new status only that a
 // deployment has lost its machines, or has some again.

@@ -95,8 +95,7 @@ func TestWhateverThePlannerReadsOfAMachineBringsTheOthersAboutAndIsSeenByItself(
 			read[c.path] = true
 			assert.True(t, versionsChanged().Update(event.UpdateEvent{ObjectOld: old, ObjectNew: now}), c.path)
 			var views fleet.Views
-			views.Of("refit", []v1alpha1.Machine{*old, *peer}, nil, old)
-			views.Made("refit", 1)
+			views.Of("refit", 1, []v1alpha1.Machine{*old, *peer}, nil, old)
 			_, _, kept := views.Kept("refit", 1, now, nil)
 			assert.False(t, kept, "%s: the machine itself may look before its change is counted", c.path)
 		}

@@ -58,15 +58,15 @@ func choices(f *fleet.Fleet) map[string]Choice {
 	}
 	out := map[string]Choice{}
 	for name, p := range f.Pools {
-		if asked(p) {
+		if Asked(p) {
 			out[name] = Choose(p, waiting[p], f.Now)
 		}
 	}
 	return out
 }
 
-// asked says that the machines of the pool are not simply all to serve, or have not been.
-func asked(p *fleet.Pool) bool {
+// Asked says that the machines of the pool are not simply all to serve, or have not been.
+func Asked(p *fleet.Pool) bool {
 	if p.HasRoles() {
 		return true
 	}
