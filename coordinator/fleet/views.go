@@ -22,7 +22,7 @@ type Views struct {
 }
 
 type keptView struct {
-	at      uint64 // how many changes there were before it was made, at least
+	at      uint64               // how many changes there were before it was made, at least
 	hosts   map[string]*keptHost // of Machines, by name
 	nodes   map[string]int       // where the Node of a name was in the list last
 	others  string               // versions of the Nodes without a Machine

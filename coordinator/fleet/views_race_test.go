@@ -41,7 +41,7 @@ func TestAViewOfAnOlderListIsNeverKeptAsThatOfTheLastChange(t *testing.T) {
 	v, h := views.Of("a", 6, newer, []corev1.Node{}, w1) // the second, of the list after the change
 	assert.Equal(t, "v1.37.2", hop(v, h))
 	views.Of("a", 5, older, []corev1.Node{}, &older[1]) // the first, of the list before it
-	v, h, same := views.Kept("a", 6, w1, nil) // nothing has changed since: whoever looks goes by this
+	v, h, same := views.Kept("a", 6, w1, nil)           // nothing has changed since: whoever looks goes by this
 	if same {
 		assert.Equal(t, "v1.37.2", hop(v, h), "the API server has been upgraded, and no event is to come that would say so again")
 	}

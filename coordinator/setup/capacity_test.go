@@ -19,7 +19,9 @@ import (
 func TestANodeThatTakesPodsAgainConcernsTheNamespacesWhosePodsItMayTake(t *testing.T) {
 	scheme := runtime.NewScheme()
 	require.NoError(t, v1alpha1.AddToScheme(scheme))
-	machine := func(ns, name string) *v1alpha1.Machine { return &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}} }
+	machine := func(ns, name string) *v1alpha1.Machine {
+		return &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}}
+	}
 	m := mapper{changes: &fleet.Changes{}, cache: fake.NewClientBuilder().WithScheme(scheme).
 		WithIndex(&v1alpha1.Machine{}, indexName, func(o client.Object) []string { return []string{o.GetName()} }).
 		WithObjects(machine("a", "w1"), machine("b", "w2")).Build()}

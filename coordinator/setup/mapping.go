@@ -107,16 +107,16 @@ func (m mapper) machineOfNode(ctx context.Context, n *corev1.Node) []ctrl.Reques
 	return out
 }
 
-// namespacesOfNode are those with the Node's Machine. One without a Machine counts for the
-// skew of all.
-func (m mapper) namespacesOfNode(ctx context.Context, n *corev1.Node) []ctrl.Request {
-	machines := m.machineOfNode(ctx, n)
-	if len(machines) == 0 {
-		machines = m.machines(ctx, "", func(*v1alpha1.Machine) bool { return true })
+// namespacesOfNode are all that have Machines: pods go to any Node of the cluster, and a
+// kubelet without a Machine counts for the skew of all.
+func (m mapper) namespacesOfNode(ctx context.Context, _ *corev1.Node) []ctrl.Request {
+	list := &v1alpha1.MachineList{}
+	if m.cache.List(ctx, list, client.UnsafeDisableDeepCopy) != nil {
+		return nil
 	}
 	namespaces := sets.New[string]()
-	for _, r := range machines {
-		namespaces.Insert(r.Namespace)
+	for i := range list.Items {
+		namespaces.Insert(list.Items[i].Namespace)
 	}
 	out := make([]ctrl.Request, 0, len(namespaces))
 	for _, namespace := range sets.List(namespaces) {

@@ -51,7 +51,9 @@ func poolChanged() predicate.Predicate {
 	})
 }
 
-func written(d *v1alpha1.MachineDeployment) bool { return (&fleet.Pool{Deployment: d}).TemplateWritten() }
+func written(d *v1alpha1.MachineDeployment) bool {
+	return (&fleet.Pool{Deployment: d}).TemplateWritten()
+}
 
 // wishChanged passes a new spec or annotation (a retry), and of a new status only that a
 // deployment has lost its machines, or has some again.

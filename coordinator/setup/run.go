@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/coordinator/handover"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
@@ -49,7 +52,7 @@ func RunWith(ctx context.Context, o Options, log logr.Logger, machines, workload
 	ctx, end := context.WithCancelCause(logr.NewContext(ctx, log))
 	defer end(nil)
 	for _, c := range apis(machines, workload) {
-		if err := awaitAPI(ctx, log, c); err != nil {
+		if err := awaitAPI(ctx, log, c, c == machines); err != nil {
 			return err
 		}
 	}
@@ -104,8 +107,9 @@ func (o *Options) awaitSuccessor(ctx context.Context, machines *rest.Config) err
 
 // awaitAPI waits for the API server for as long as it takes. A coordinator that ended
 // because the only API server is being upgraded must not fall into a crash loop, whose
-// back-off would outlast the upgrade.
-func awaitAPI(ctx context.Context, log logr.Logger, c *rest.Config) error {
+// back-off would outlast the upgrade. Where it has the Machines, their kinds are waited for as
+// well: one that has just started serves what is built in before what is defined.
+func awaitAPI(ctx context.Context, log logr.Logger, c *rest.Config, kinds bool) error {
 	probe := rest.CopyConfig(c)
 	probe.Timeout = 5 * time.Second
 	client, err := discovery.NewDiscoveryClientForConfig(probe)
@@ -113,7 +117,10 @@ func awaitAPI(ctx context.Context, log logr.Logger, c *rest.Config) error {
 		return fmt.Errorf("setting up a client: %w", err)
 	}
 	for wait := time.Second; ; wait = min(2*wait, 10*time.Second) {
-		if _, err = client.ServerVersion(); err == nil {
+		if _, err = client.ServerVersion(); err == nil && kinds {
+			err = serves(client)
+		}
+		if err == nil {
 			return nil
 		}
 		log.Info("Waiting for the API server", "error", err.Error())
@@ -123,6 +130,21 @@ func awaitAPI(ctx context.Context, log logr.Logger, c *rest.Config) error {
 		case <-time.After(wait):
 		}
 	}
+}
+
+// serves says that the API server has all of Refit's kinds.
+func serves(client discovery.DiscoveryInterface) error {
+	version := v1alpha1.GroupVersion.String()
+	list, err := client.ServerResourcesForGroupVersion(version)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("asking for the kinds of %s: %w", version, err)
+	}
+	for _, name := range []string{"machines", "machinedeployments", "machinedisruptionbudgets", "ledgers"} {
+		if list == nil || !slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == name }) {
+			return fmt.Errorf("%s of %s are not served yet; if that lasts, apply the CustomResourceDefinitions: kubectl refit install", name, version)
+		}
+	}
+	return nil
 }
 
 func newScheme() (*runtime.Scheme, error) {

@@ -77,8 +77,12 @@ func TestARolloutGoesOnWhenTheMachineGoesWhoseTemplateWasRefused(t *testing.T) {
 	})
 	time.Sleep(3 * time.Second)
 	require.NoError(t, w.admin.Delete(context.Background(), w.machine("w2")))
-	w.until("it is told no more", func() bool { return w.deploymentCondition("workers", v1alpha1.ConditionProgressing).Reason != "TemplateRefused" })
-	require.Eventually(t, func() bool { return w.slot("w1") != nil || w.condition("w1", v1alpha1.ConditionUpToDate).Status == "True" }, 20*time.Second, 100*time.Millisecond, "nobody has told the rollout")
+	w.until("it is told no more", func() bool {
+		return w.deploymentCondition("workers", v1alpha1.ConditionProgressing).Reason != "TemplateRefused"
+	})
+	require.Eventually(t, func() bool {
+		return w.slot("w1") != nil || w.condition("w1", v1alpha1.ConditionUpToDate).Status == "True"
+	}, 20*time.Second, 100*time.Millisecond, "nobody has told the rollout")
 }
 
 // Without a MachineDeployment no field is overridden.

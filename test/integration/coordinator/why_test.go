@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -122,12 +123,12 @@ func (tc waiting) asked(t *testing.T, w *world) {
 	var e verbs.Explanation
 	is := func() bool {
 		e = w.why(tc.machine)
-		return e.Standing == tc.standing && e.Reason == tc.reason && strings.Contains(e.Message, tc.says) && e.Since != nil
+		return e.Standing == tc.standing && e.Reason == tc.reason && strings.Contains(e.Message, tc.says) && e.Since != nil &&
+			slices.Equal(tc.heldBy, e.HeldBy) // the one who holds it may still have to hear that it is wanted elsewhere
 	}
 	if !assert.Eventually(t, is, patience, 100*time.Millisecond) {
 		t.Fatalf("why says %+v", e)
 	}
-	assert.Equal(t, tc.heldBy, e.HeldBy)
 	if tc.until == nil {
 		assert.Nil(t, e.Until)
 	} else if assert.NotNil(t, e.Until) {
