@@ -25,7 +25,7 @@ import (
 var older = Wish{Kubernetes: "v1.35.4", Containerd: From.Containerd}
 
 // TestTwoMinorsAreOneWish edits a fleet once and waits. REFIT_MINORS says with how many
-// control planes, such as 1 or 3.
+// control planes, such as 1, 3 or 5.
 func TestTwoMinorsAreOneWish(t *testing.T) {
 	controlPlanes, err := strconv.Atoi(os.Getenv("REFIT_MINORS"))
 	if err != nil {
