@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -9,11 +10,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/refit-dev/refit/api/v1alpha1"
 	"github.com/refit-dev/refit/coordinator/board"
 	"github.com/refit-dev/refit/coordinator/fleet"
+	"github.com/refit-dev/refit/coordinator/ledger"
 	"github.com/refit-dev/refit/pkg/status"
 	"github.com/refit-dev/refit/pkg/upgrade"
 )
@@ -133,4 +138,22 @@ func TestAMachineThatIsUpToDateSaysWhatOfItsSpecNobodyApplies(t *testing.T) {
 	c := upToDate(s)
 	assert.Equal(t, metav1.ConditionTrue, c.Status)
 	assert.Contains(t, c.Message, "spec.node is not applied by this version of Refit")
+}
+
+func TestAMachineThatComesUnderAnEarlierOnesNameInheritsNothing(t *testing.T) {
+	key, now := types.NamespacedName{Namespace: "refit", Name: "e1"}, time.Date(2030, 1, 7, 12, 0, 0, 0, time.UTC)
+	scheme := runtime.NewScheme()
+	require.NoError(t, v1alpha1.AddToScheme(scheme))
+	l := &v1alpha1.Ledger{ObjectMeta: metav1.ObjectMeta{Namespace: "refit", Name: v1alpha1.LedgerName}}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(l).Build()
+	r := &Reconciler{Client: c, Live: c, Ledger: &ledger.Store{Live: c, Writer: c, Now: metav1.Now}}
+	r.unjudged.lasted(key, now)
+	r.beats.since(key, now, now)
+
+	_, err := r.Reconcile(context.Background(), ctrl.Request{NamespacedName: key})
+	require.NoError(t, err)
+	later := now.Add(time.Hour)
+	assert.Zero(t, r.unjudged.lasted(key, later))
+	_, again := r.beats.since(key, later, later)
+	assert.False(t, again, "its first renewal comes after none")
 }

@@ -99,3 +99,10 @@ func (b *beats) since(host types.NamespacedName, renewal, now time.Time) (seen t
 	}
 	return last.seen, last.again
 }
+
+// end forgets a host whose Machine is gone.
+func (b *beats) end(host types.NamespacedName) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.seen, host)
+}

@@ -67,6 +67,10 @@ type phase func(ctx context.Context, s *scope) (outcome, error)
 // ends the pass. Judgement and status write happen in every case.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	s, err := r.gather(ctx, req.NamespacedName)
+	if err == nil && s == nil { // it is gone: one that comes under its name is another
+		r.unjudged.end(req.NamespacedName)
+		r.beats.end(req.NamespacedName)
+	}
 	if err != nil || s == nil {
 		return r.conclude(&scope{}, err)
 	}

@@ -17,17 +17,23 @@ import (
 	"github.com/refit-dev/refit/coordinator/fleet"
 )
 
-func TestANodeWithoutAMachineConcernsTheMachinesThatItsKubeletMayHold(t *testing.T) {
+// mapperOf is a mapper whose cache has the objects.
+func mapperOf(t *testing.T, objects ...client.Object) mapper {
+	t.Helper()
 	scheme := runtime.NewScheme()
 	require.NoError(t, v1alpha1.AddToScheme(scheme))
+	return mapper{changes: &fleet.Changes{}, cache: fake.NewClientBuilder().WithScheme(scheme).
+		WithIndex(&v1alpha1.Machine{}, indexName, func(o client.Object) []string { return []string{o.GetName()} }).
+		WithObjects(objects...).Build()}
+}
+
+func TestANodeWithoutAMachineConcernsTheMachinesThatItsKubeletMayHold(t *testing.T) {
 	machine := func(namespace, name string, role v1alpha1.Role) client.Object {
 		m := &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 		m.Spec.Roles = []v1alpha1.Role{role}
 		return m
 	}
-	m := mapper{changes: &fleet.Changes{}, cache: fake.NewClientBuilder().WithScheme(scheme).
-		WithIndex(&v1alpha1.Machine{}, indexName, func(o client.Object) []string { return []string{o.GetName()} }).
-		WithObjects(machine("a", "cp-1", v1alpha1.RoleControlPlane), machine("a", "w-1", v1alpha1.RoleWorker), machine("a", "e-2", v1alpha1.RoleEtcd), machine("b", "w-2", v1alpha1.RoleWorker)).Build()}
+	m := mapperOf(t, machine("a", "cp-1", v1alpha1.RoleControlPlane), machine("a", "w-1", v1alpha1.RoleWorker), machine("a", "e-2", v1alpha1.RoleEtcd), machine("b", "w-2", v1alpha1.RoleWorker))
 	names := func(requests []ctrl.Request) (out []string) {
 		for _, r := range requests {
 			out = append(out, r.String())
@@ -46,4 +52,5 @@ func TestANodeWithoutAMachineConcernsTheMachinesThatItsKubeletMayHold(t *testing
 	assert.ElementsMatch(t, []string{"a/cp-1", "a/w-1", "a/e-2", "b/w-2"}, names(m.concernedByNode(context.Background(), node("stranger", plane))), "a control plane holds kubelets")
 	assert.Equal(t, []string{"/a", "/b"}, names(m.namespacesOfNode(context.Background(), node("stranger", nil))))
 	assert.Equal(t, []string{"/a", "/b"}, names(m.namespacesOfNode(context.Background(), node("w-2", nil))), "pods of all namespaces may go there")
+	assert.Equal(t, []string{"/b"}, names(m.markersOfNode(context.Background(), node("w-2", nil))), "its marks are those of its own Machine's namespace")
 }

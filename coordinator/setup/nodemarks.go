@@ -46,9 +46,13 @@ func namespaceOrOrphans(ctx context.Context, o client.Object) []ctrl.Request {
 // markersOfNode look again when a node has changed: those of its Machines, or those of
 // marked nodes that have none.
 func (m mapper) markersOfNode(ctx context.Context, n *corev1.Node) []ctrl.Request {
-	requests := m.namespacesOfNode(ctx, n)
-	if drain.Lasts(n) && len(m.machineOfNode(ctx, n)) == 0 {
-		requests = append(requests, requestFor(nodemarks.Orphans))
+	machines := m.machineOfNode(ctx, n)
+	if len(machines) == 0 && drain.Lasts(n) {
+		return []ctrl.Request{requestFor(nodemarks.Orphans)}
 	}
-	return requests
+	out := make([]ctrl.Request, 0, len(machines))
+	for _, r := range machines {
+		out = append(out, requestFor(r.Namespace))
+	}
+	return out
 }

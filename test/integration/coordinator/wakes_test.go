@@ -85,8 +85,9 @@ func TestARolloutGoesOnWhenTheMachineGoesWhoseTemplateWasRefused(t *testing.T) {
 	}, 20*time.Second, 100*time.Millisecond, "nobody has told the rollout")
 }
 
-// Without a MachineDeployment no field is overridden.
-func TestAMachineThatLeavesItsPoolIsOverriddenNoMore(t *testing.T) {
+// worldWithAnOverride has two workers; the kubelet of w1 is somebody else's wish.
+func worldWithAnOverride(t *testing.T) *world {
+	t.Helper()
 	w := newWorld(t)
 	w.host("cp1", "", v1alpha1.RoleControlPlane).set(func(h *host) { h.Kubelet, h.APIServer = newK8s, newK8s })
 	w.host("w1", "workers", v1alpha1.RoleWorker)
@@ -95,6 +96,12 @@ func TestAMachineThatLeavesItsPoolIsOverriddenNoMore(t *testing.T) {
 	w.pool("workers", workerAt(newK8s))
 	w.start()
 	w.until("it is overridden", func() bool { return w.condition("w1", v1alpha1.ConditionOverridden).Status == "True" })
+	return w
+}
+
+// Without a MachineDeployment no field is overridden.
+func TestAMachineThatLeavesItsPoolIsOverriddenNoMore(t *testing.T) {
+	w := worldWithAnOverride(t)
 	m := w.machine("w1")
 	m.Labels = map[string]string{"pool": "none"}
 	require.NoError(t, w.admin.Update(context.Background(), m))
@@ -103,14 +110,7 @@ func TestAMachineThatLeavesItsPoolIsOverriddenNoMore(t *testing.T) {
 
 // What was said before stays, as with the skew, until the deployment was looked at.
 func TestANewLeaderTakesNoOverrideBackThatStands(t *testing.T) {
-	w := newWorld(t)
-	w.host("cp1", "", v1alpha1.RoleControlPlane).set(func(h *host) { h.Kubelet, h.APIServer = newK8s, newK8s })
-	w.host("w1", "workers", v1alpha1.RoleWorker)
-	w.host("w2", "workers", v1alpha1.RoleWorker)
-	w.kubectl(wishOf("w1", oldK8s))
-	w.pool("workers", workerAt(newK8s))
-	w.start()
-	w.until("it is overridden", func() bool { return w.condition("w1", v1alpha1.ConditionOverridden).Status == "True" })
+	w := worldWithAnOverride(t)
 	w.untilUpToDate("w2")
 	since, epoch := w.condition("w1", v1alpha1.ConditionOverridden).LastTransitionTime, w.ledger().Epoch
 	w.kill()
